@@ -1,0 +1,438 @@
+//! DSNs: `scheme://user:password@host:port,host2/path?key=value`, percent-encoded. Secrets live in
+//! [`SecretString`] from the moment they are read; `Display` and `Debug` mask them.
+
+use std::fmt;
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::suggest::{nearest, or_list};
+
+/// What cannot stand as itself in a component of a DSN.
+const RESERVED: &AsciiSet = &CONTROLS
+    .add(b' ')
+    .add(b'"')
+    .add(b'#')
+    .add(b'%')
+    .add(b'&')
+    .add(b'+')
+    .add(b':')
+    .add(b'=')
+    .add(b'?')
+    .add(b'@')
+    .add(b'/');
+
+const MASK: &str = "***";
+
+/// One host of a DSN's authority.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Host {
+    /// A name, an address, or the directory of a Unix socket.
+    pub name: String,
+    /// The port, where one is given.
+    pub port: Option<u16>,
+}
+
+/// A parsed DSN.
+#[derive(Clone)]
+pub struct Dsn {
+    scheme: String,
+    user: Option<String>,
+    password: Option<SecretString>,
+    hosts: Vec<Host>,
+    path: String,
+    params: Vec<(String, SecretString)>,
+}
+
+/// Why a text is no DSN. Never repeats the text, which may hold secrets.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DsnError {
+    /// No `scheme://` at its start.
+    #[error("does not begin with a scheme such as `postgresql://` or `sqlite:///`")]
+    NoScheme,
+    /// An unencoded `#`.
+    #[error("holds an unencoded `#`; in a password write it as `%23`")]
+    Fragment,
+    /// A `%` that begins no encoded byte, or bytes that are no UTF-8.
+    #[error(
+        "holds a `%` that is not followed by two hexadecimal digits, or bytes that are no UTF-8; a literal `%` is written as `%25`"
+    )]
+    Encoding,
+    /// A port that is none.
+    #[error(
+        "holds a port that is no number from 1 to 65535; in a password write `/` as `%2F`, `?` as `%3F`, `:` as `%3A` and `@` as `%40`"
+    )]
+    Port,
+    /// An IPv6 address without its closing bracket.
+    #[error("holds an IPv6 address that is not closed by `]`")]
+    Bracket,
+    /// The same parameter twice.
+    #[error("gives the parameter `{0}` more than once")]
+    Repeated(String),
+}
+
+/// Something wrong in a configuration, with what mends it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// What is wrong, in one sentence, lower-case without a full stop.
+    pub message: String,
+    /// What mends it.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// A problem that speaks for itself.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+            hint: None,
+        }
+    }
+
+    /// The same with what mends it.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}
+
+impl Dsn {
+    /// Parses a DSN.
+    pub fn parse(text: &str) -> Result<Self, DsnError> {
+        let (scheme, rest) = text.split_once("://").ok_or(DsnError::NoScheme)?;
+        let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+            && scheme
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'));
+        if !is_scheme {
+            return Err(DsnError::NoScheme);
+        }
+        if rest.contains('#') {
+            return Err(DsnError::Fragment);
+        }
+        let (before_query, query) = match rest.split_once('?') {
+            Some((before, query)) => (before, Some(query)),
+            None => (rest, None),
+        };
+        let (authority, path) = match before_query.find('/') {
+            Some(slash) => before_query.split_at(slash),
+            None => (before_query, ""),
+        };
+        let (user_info, host_list) = match authority.rsplit_once('@') {
+            Some((user_info, hosts)) => (Some(user_info), hosts),
+            None => (None, authority),
+        };
+        let (user, password) = match user_info.map(|info| info.split_once(':').ok_or(info)) {
+            None => (None, None),
+            Some(Ok((user, password))) => (
+                Some(decode(user)?),
+                Some(SecretString::from(decode(password)?)),
+            ),
+            Some(Err(user)) => (Some(decode(user)?), None),
+        };
+        Ok(Self {
+            scheme: scheme.to_ascii_lowercase(),
+            user: user.filter(|name| !name.is_empty()),
+            password,
+            hosts: parse_hosts(host_list)?,
+            path: decode(path)?,
+            params: parse_params(query.unwrap_or_default())?,
+        })
+    }
+
+    /// The scheme, in lower case.
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// The user.
+    pub fn user(&self) -> Option<&str> {
+        self.user.as_deref()
+    }
+
+    /// The password.
+    pub fn password(&self) -> Option<&SecretString> {
+        self.password.as_ref()
+    }
+
+    /// Takes the password from elsewhere than the DSN's text.
+    pub fn set_password(&mut self, password: SecretString) {
+        self.password = Some(password);
+    }
+
+    /// The hosts, in the order given.
+    pub fn hosts(&self) -> &[Host] {
+        &self.hosts
+    }
+
+    /// The path, decoded, with its leading slash.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The parameters, to be read one by one.
+    pub fn params(&self) -> Params<'_> {
+        Params {
+            dsn: self,
+            read: Vec::new(),
+        }
+    }
+
+    /// `text` with every secret of this DSN masked, also where it stands percent-encoded.
+    pub fn redact(&self, text: &str) -> String {
+        let mut redacted = text.to_owned();
+        let secret_params = self
+            .params
+            .iter()
+            .filter(|(key, _)| is_secret(key))
+            .map(|(_, value)| value);
+        for secret in self.password.iter().chain(secret_params) {
+            let plain = secret.expose_secret();
+            if plain.is_empty() {
+                continue;
+            }
+            let encoded = utf8_percent_encode(plain, RESERVED).to_string();
+            redacted = redacted.replace(plain, MASK).replace(&encoded, MASK);
+        }
+        redacted
+    }
+}
+
+impl fmt::Display for Dsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let encoded = |text: &str| utf8_percent_encode(text, RESERVED).to_string();
+        write!(f, "{}://", self.scheme)?;
+        if let Some(user) = &self.user {
+            f.write_str(&encoded(user))?;
+        }
+        if self.password.is_some() {
+            write!(f, ":{MASK}")?;
+        }
+        if self.user.is_some() || self.password.is_some() {
+            f.write_str("@")?;
+        }
+        for (index, host) in self.hosts.iter().enumerate() {
+            if index > 0 {
+                f.write_str(",")?;
+            }
+            if host.name.contains(':') {
+                write!(f, "[{}]", host.name)?;
+            } else {
+                f.write_str(&encoded(&host.name))?;
+            }
+            if let Some(port) = host.port {
+                write!(f, ":{port}")?;
+            }
+        }
+        let segments: Vec<String> = self.path.split('/').map(encoded).collect();
+        f.write_str(&segments.join("/"))?;
+        for (index, (key, value)) in self.params.iter().enumerate() {
+            let separator = if index == 0 { '?' } else { '&' };
+            let shown = if is_secret(key) {
+                MASK.to_owned()
+            } else {
+                encoded(value.expose_secret())
+            };
+            write!(f, "{separator}{}={shown}", encoded(key))?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Dsn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Dsn({self})")
+    }
+}
+
+/// Reads a DSN's parameters by name, so that those nobody read can be refused.
+pub struct Params<'a> {
+    dsn: &'a Dsn,
+    read: Vec<&'static str>,
+}
+
+impl<'a> Params<'a> {
+    /// The text of a parameter.
+    pub fn text(&mut self, key: &'static str) -> Option<&'a str> {
+        self.secret(key).map(ExposeSecret::expose_secret)
+    }
+
+    /// The value of a parameter that is a secret.
+    pub fn secret(&mut self, key: &'static str) -> Option<&'a SecretString> {
+        self.read.push(key);
+        self.dsn
+            .params
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value)
+    }
+
+    /// A problem for every parameter that was not read, with the nearest that exists.
+    pub fn unknown(self) -> Vec<Problem> {
+        self.dsn
+            .params
+            .iter()
+            .filter(|(key, _)| !self.read.contains(&key.as_str()))
+            .map(|(key, _)| {
+                let problem = Problem::new(format!("unknown parameter `{key}`"));
+                let close = nearest(key, self.read.iter().copied());
+                if close.is_empty() {
+                    let known = self.read.iter().copied().collect::<Vec<_>>();
+                    problem.with_hint(format!("known parameters: {}", or_list(&known)))
+                } else {
+                    problem.with_hint(format!("did you mean {}?", or_list(&close)))
+                }
+            })
+            .collect()
+    }
+}
+
+/// Whether a parameter's value is masked.
+fn is_secret(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    [
+        "password",
+        "passphrase",
+        "token",
+        "secret",
+        "credential",
+        "access-key",
+    ]
+    .iter()
+    .any(|word| key.contains(word))
+        || key.starts_with("header.")
+}
+
+fn decode(text: &str) -> Result<String, DsnError> {
+    let well_formed = text.split('%').skip(1).all(|after| {
+        after
+            .as_bytes()
+            .get(..2)
+            .is_some_and(|digits| digits.iter().all(u8::is_ascii_hexdigit))
+    });
+    if !well_formed {
+        return Err(DsnError::Encoding);
+    }
+    percent_decode_str(text)
+        .decode_utf8()
+        .map(|decoded| decoded.into_owned())
+        .map_err(|_| DsnError::Encoding)
+}
+
+fn parse_hosts(list: &str) -> Result<Vec<Host>, DsnError> {
+    if list.is_empty() {
+        return Ok(Vec::new());
+    }
+    list.split(',').map(parse_host).collect()
+}
+
+fn parse_host(text: &str) -> Result<Host, DsnError> {
+    let (name, port) = if let Some(address) = text.strip_prefix('[') {
+        let (name, after) = address.split_once(']').ok_or(DsnError::Bracket)?;
+        (name, after.strip_prefix(':'))
+    } else {
+        match text.split_once(':') {
+            Some((name, port)) => (name, Some(port)),
+            None => (text, None),
+        }
+    };
+    let port = match port {
+        None | Some("") => None,
+        Some(digits) => match digits.parse::<u16>() {
+            Ok(port) if port > 0 => Some(port),
+            _ => return Err(DsnError::Port),
+        },
+    };
+    Ok(Host {
+        name: decode(name)?,
+        port,
+    })
+}
+
+fn parse_params(query: &str) -> Result<Vec<(String, SecretString)>, DsnError> {
+    let mut params: Vec<(String, SecretString)> = Vec::new();
+    for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let key = decode(key)?;
+        if params.iter().any(|(known, _)| *known == key) {
+            return Err(DsnError::Repeated(key));
+        }
+        params.push((key, SecretString::from(decode(value)?)));
+    }
+    Ok(params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVERY_PART: &str = "postgresql://re%40der:p%40%2F%3A%3F%23%25w@[::1]:5433,db.example,%2Frun%2Fpg/er%2Fp?sslmode=require&token=s3cr3t";
+
+    #[test]
+    fn every_part_is_decoded() {
+        let dsn = Dsn::parse(EVERY_PART).unwrap();
+        assert_eq!(dsn.scheme(), "postgresql");
+        assert_eq!(dsn.user(), Some("re@der"));
+        assert_eq!(dsn.password().unwrap().expose_secret(), "p@/:?#%w");
+        let hosts: Vec<_> = dsn
+            .hosts()
+            .iter()
+            .map(|h| (h.name.as_str(), h.port))
+            .collect();
+        assert_eq!(
+            hosts,
+            [("::1", Some(5433)), ("db.example", None), ("/run/pg", None)]
+        );
+        assert_eq!(dsn.path(), "/er/p");
+        assert_eq!(dsn.params().text("sslmode"), Some("require"));
+    }
+
+    #[test]
+    fn no_form_shows_a_secret() {
+        let dsn = Dsn::parse(EVERY_PART).unwrap();
+        let driver_says =
+            dsn.redact("login with p@/:?#%w or p%40%2F%3A%3F%23%25w and s3cr3t failed");
+        assert_eq!(driver_says, "login with *** or *** and *** failed");
+        for shown in [format!("{dsn}"), format!("{dsn:?}")] {
+            assert!(
+                shown.contains("re%40der:***@[::1]:5433,db.example"),
+                "{shown}"
+            );
+            assert!(shown.contains("sslmode=require&token=***"), "{shown}");
+            assert!(!shown.contains("p@/") && !shown.contains("p%40") && !shown.contains("s3cr3t"));
+        }
+    }
+
+    #[test]
+    fn what_is_no_dsn_is_told_without_repeating_it() {
+        for (text, error) in [
+            ("erp", DsnError::NoScheme),
+            ("://x", DsnError::NoScheme),
+            ("postgresql://u:pa#ss@h/d", DsnError::Fragment),
+            ("postgresql://u:pa%zz@h/d", DsnError::Encoding),
+            ("postgresql://u:pa%ff@h/d", DsnError::Encoding),
+            ("postgresql://u:pa/ss@h/d", DsnError::Port),
+            ("postgresql://u@h:0/d", DsnError::Port),
+            ("postgresql://u@h:99999/d", DsnError::Port),
+            ("postgresql://u@[::1/d", DsnError::Bracket),
+            ("sqlite:///a?x=1&x=2", DsnError::Repeated("x".to_owned())),
+        ] {
+            let found = Dsn::parse(text).unwrap_err();
+            assert_eq!(found, error, "{text}");
+            assert!(!found.to_string().contains("ss@h"));
+        }
+    }
+
+    #[test]
+    fn parameters_nobody_reads_are_refused_with_the_nearest() {
+        let dsn = Dsn::parse("postgresql://h/d?sslmod=require&sslmode=disable").unwrap();
+        let mut params = dsn.params();
+        params.text("sslmode");
+        params.text("application_name");
+        let problems = params.unknown();
+        assert_eq!(problems.len(), 1);
+        assert_eq!(problems[0].message, "unknown parameter `sslmod`");
+        assert_eq!(problems[0].hint.as_deref(), Some("did you mean `sslmode`?"));
+    }
+}

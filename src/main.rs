@@ -1,2 +1,83 @@
-//! stub
-fn main() {}
+//! The program `rhizodat-mcp`: reads the command line and the environment, and does one thing.
+
+mod cli;
+
+use std::future::Future;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use clap::Parser;
+use rhizodat::config::{Config, Problems};
+use rhizodat::mcp;
+use rhizodat::stores::Stores;
+
+use cli::{Arguments, Command, Report, logging, output};
+
+/// Wrong usage (clap's own code for it) or configuration.
+const MISCONFIGURED: u8 = 2;
+
+/// What runs at once waits for stores; two threads are enough to answer meanwhile.
+const WORKERS: usize = 2;
+
+fn main() -> ExitCode {
+    let error = match run(Arguments::parse()) {
+        Ok(code) => return code,
+        Err(error) => error,
+    };
+    match error.downcast::<Problems>() {
+        Ok(problems) => {
+            output::complain(problems);
+            ExitCode::from(MISCONFIGURED)
+        }
+        Err(failure) => {
+            output::complain(format_args!("error: {failure:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let env_file = arguments.env_file.as_deref();
+    match arguments.command.unwrap_or(Command::Serve) {
+        Command::Serve => {
+            let config = logged_config(env_file)?;
+            let stores = Stores::open(&config)?;
+            block_on(mcp::serve(&config, stores))??;
+        }
+        Command::Check { json } => {
+            let config = logged_config(env_file)?;
+            return Ok(block_on(cli::check::run(config, Report::asked(json)))??);
+        }
+        Command::Config {
+            reference: true, ..
+        } => cli::config::print_reference()?,
+        Command::Config { json, .. } => {
+            cli::config::run(&load(env_file)?, Report::asked(json))?;
+        }
+        Command::Demo { dir } => return Ok(block_on(cli::demo::run(dir))??),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn load(env_file: Option<&Path>) -> Result<Config, Problems> {
+    Config::load(std::env::vars_os(), env_file)
+}
+
+fn logged_config(env_file: Option<&Path>) -> anyhow::Result<Config> {
+    let config = load(env_file)?;
+    logging::begin(&config)?;
+    Ok(config)
+}
+
+fn block_on<F: Future>(work: F) -> anyhow::Result<F::Output> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .enable_all()
+        .build()
+        .context("cannot start the threads that serve")?;
+    let output = runtime.block_on(work);
+    // A read of standard input cannot be interrupted, and must not hold up the exit.
+    runtime.shutdown_background();
+    Ok(output)
+}

@@ -7,10 +7,10 @@ use std::time::Duration;
 pub enum Detail {
     /// Names and kinds.
     Names,
-    /// And columns, keys and foreign keys.
+    /// And columns, keys, foreign keys, indexes and comments.
     #[default]
     Columns,
-    /// And indexes, defaults, comments and the store's own DDL.
+    /// And the store's own DDL.
     Full,
 }
 

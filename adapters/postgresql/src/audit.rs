@@ -1,0 +1,155 @@
+//! What the store's account may do beyond reading, asked of the server on every new connection.
+
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Row as _};
+use store::{Finding, Severity};
+
+/// The server and the account that reads it.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) version: String,
+    pub(crate) user: String,
+    pub(crate) in_recovery: bool,
+    /// Whether the server keeps prepared transactions.
+    pub(crate) two_phase: bool,
+    /// What makes the account unsafe for strangers' queries.
+    pub(crate) dangers: Vec<Finding>,
+    /// What the operator should know besides.
+    pub(crate) warnings: Vec<Finding>,
+}
+
+/// Roles of the server itself that reach beyond the database.
+const DANGEROUS_ROLES: &str =
+    "'pg_read_server_files','pg_write_server_files','pg_execute_server_program'";
+
+/// Functions whose effect a rollback does not undo, which every account may call by default.
+const EFFECTS: &str = "'pg_logical_emit_message','pg_terminate_backend','pg_cancel_backend',\
+    'brin_summarize_new_values','brin_summarize_range','brin_desummarize_range','gin_clean_pending_list',\
+    'pg_notify'";
+
+/// Asks who the account is and what it may do.
+pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sqlx::Error> {
+    let sql = format!(
+        "SELECT pg_catalog.current_setting('server_version'), current_user::pg_catalog.text,
+            pg_catalog.pg_is_in_recovery(),
+            pg_catalog.current_setting('max_prepared_transactions') <> '0',
+            r.rolsuper, r.rolreplication,
+            (SELECT pg_catalog.string_agg(rolname, ', ' ORDER BY rolname) FROM pg_catalog.pg_roles
+                WHERE rolname IN ({DANGEROUS_ROLES})
+                AND pg_catalog.pg_has_role(current_user, oid, 'MEMBER')),
+            (SELECT pg_catalog.string_agg(DISTINCT p.oid::pg_catalog.regprocedure::pg_catalog.text, ', ')
+                FROM pg_catalog.pg_proc p
+                WHERE p.proname >= 'dblink' AND p.proname < 'dblinl'
+                AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
+                AND pg_catalog.has_schema_privilege(p.pronamespace, 'USAGE')),
+            (SELECT pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::pg_catalog.text, ', ')
+                FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
+                WHERE NOT l.lanpltrusted AND l.lanname NOT IN ('internal', 'c')
+                AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
+                AND pg_catalog.has_schema_privilege(p.pronamespace, 'USAGE')),
+            (SELECT pg_catalog.string_agg(srvname, ', ' ORDER BY srvname)
+                FROM pg_catalog.pg_foreign_server
+                WHERE pg_catalog.has_server_privilege(oid, 'USAGE')),
+            (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class
+                WHERE relkind IN ('r', 'p') AND relowner = r.oid),
+            (SELECT pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::pg_catalog.text, ', ' ORDER BY p.proname, p.oid)
+                FROM pg_catalog.pg_proc p
+                WHERE p.proname IN ({EFFECTS}) AND p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
+                AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')),
+            pg_catalog.quote_ident(pg_catalog.current_database())
+        FROM pg_catalog.pg_roles r WHERE r.rolname = current_user"
+    );
+    let row = sqlx::raw_sql(AssertSqlSafe(sql))
+        .fetch_one(connection)
+        .await?;
+    let user: String = row.try_get(1)?;
+    let database: String = row.try_get(12)?;
+    let text = |index: usize| row.try_get::<Option<String>, _>(index);
+    let danger = |problem: String, mend: String| Finding {
+        severity: Severity::Refused,
+        problem,
+        mend,
+    };
+    let warning = |problem: String, mend: String| Finding {
+        severity: Severity::Warning,
+        problem,
+        mend,
+    };
+
+    let mut dangers = Vec::new();
+    if row.try_get(4)? {
+        dangers.push(danger(
+            format!("the account `{user}` is a superuser"),
+            reader(&database),
+        ));
+    } else {
+        if let Some(roles) = text(6)? {
+            dangers.push(danger(
+                format!("the account `{user}` is a member of {roles}: it reaches the server's files or programs"),
+                format!("REVOKE {roles} FROM \"{user}\";"),
+            ));
+        }
+        if row.try_get(5)? {
+            dangers.push(danger(
+                format!("the account `{user}` may replicate"),
+                format!("ALTER ROLE \"{user}\" NOREPLICATION;"),
+            ));
+        }
+        if let Some(functions) = text(7)? {
+            dangers.push(danger(
+                format!(
+                    "the account `{user}` may call dblink, which writes wherever it can log in"
+                ),
+                format!("REVOKE EXECUTE ON FUNCTION {functions} FROM PUBLIC, \"{user}\";"),
+            ));
+        }
+        if let Some(functions) = text(8)? {
+            dangers.push(danger(
+                format!("the account `{user}` may call functions in an untrusted language, which reach the host"),
+                format!("REVOKE EXECUTE ON FUNCTION {functions} FROM PUBLIC, \"{user}\";"),
+            ));
+        }
+    }
+
+    let mut warnings = Vec::new();
+    if dangers.is_empty() {
+        if let Some(servers) = text(9)? {
+            warnings.push(warning(
+                format!("the account `{user}` reads through the foreign servers {servers}; what they do on their side is theirs to keep shut"),
+                format!("REVOKE USAGE ON FOREIGN SERVER {servers} FROM \"{user}\"; -- unless it is meant"),
+            ));
+        }
+        if row.try_get::<i64, _>(10)? > 0 {
+            warnings.push(warning(
+                format!("the account `{user}` owns tables"),
+                "ALTER TABLE … OWNER TO another role: a reader owns nothing".to_owned(),
+            ));
+        }
+        if let Some(functions) = text(11)? {
+            warnings.push(warning(
+                "every account may call functions whose effect no rollback undoes; queries that name them are refused here, and revoking them shuts the door in the server too".to_owned(),
+                format!("REVOKE EXECUTE ON FUNCTION {functions} FROM PUBLIC;"),
+            ));
+        }
+    }
+    Ok(Account {
+        version: row.try_get(0)?,
+        in_recovery: row.try_get(2)?,
+        two_phase: row.try_get(3)?,
+        user,
+        dangers,
+        warnings,
+    })
+}
+
+/// The SQL that makes an account that can only read.
+fn reader(database: &str) -> String {
+    format!(
+        "CREATE ROLE rhizodat_reader LOGIN PASSWORD '…' NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION CONNECTION LIMIT 20;\n\
+         ALTER ROLE rhizodat_reader SET default_transaction_read_only = on;\n\
+         GRANT CONNECT ON DATABASE {database} TO rhizodat_reader;\n\
+         GRANT USAGE ON SCHEMA public TO rhizodat_reader;\n\
+         GRANT SELECT ON ALL TABLES IN SCHEMA public TO rhizodat_reader;\n\
+         ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO rhizodat_reader;"
+    )
+}

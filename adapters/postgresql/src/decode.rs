@@ -1,0 +1,182 @@
+//! The server's text form of a value, into [`Value`]. A text that does not fit its type is an
+//! error, never null.
+
+use std::collections::HashMap;
+
+use base64::Engine as _;
+use serde_json::value::RawValue;
+use sqlx::postgres::types::Oid;
+use store::Value;
+
+use crate::literal::{Element, array_elements, composite_fields};
+use crate::time;
+use crate::types::{Form, Type};
+
+/// How deep arrays and composites may nest in one another.
+const DEEPEST: usize = 64;
+
+/// Why a text is no value of its type.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the text of a `{type_name}` is not understood")]
+pub(crate) struct Undecodable {
+    type_name: String,
+}
+
+/// Decodes `text`, a value of the type `oid`.
+pub(crate) fn decode(
+    text: &str,
+    oid: Oid,
+    types: &HashMap<Oid, Type>,
+) -> Result<Value, Undecodable> {
+    decode_within(text, oid, types, DEEPEST)
+}
+
+fn decode_within(
+    text: &str,
+    oid: Oid,
+    types: &HashMap<Oid, Type>,
+    depth: usize,
+) -> Result<Value, Undecodable> {
+    let Some(declared) = types.get(&oid) else {
+        return Ok(Value::Text(text.to_owned()));
+    };
+    let undecodable = || Undecodable {
+        type_name: declared.name.clone(),
+    };
+    let depth = depth.checked_sub(1).ok_or_else(undecodable)?;
+    let value = match &declared.form {
+        Form::Text => Some(Value::Text(text.to_owned())),
+        Form::Boolean => match text {
+            "t" => Some(Value::Boolean(true)),
+            "f" => Some(Value::Boolean(false)),
+            _ => None,
+        },
+        Form::Integer => text.parse().ok().map(Value::Integer),
+        Form::Float => text.parse().ok().map(Value::Float),
+        Form::Bytes => bytes(text).map(Value::Bytes),
+        Form::Json => RawValue::from_string(text.to_owned()).ok().map(Value::Json),
+        Form::Date => time::date(text).map(Value::Text),
+        Form::TimeWithZone => time::time_with_zone(text).map(Value::Text),
+        Form::Timestamp => time::timestamp(text).map(Value::Text),
+        Form::TimestampWithZone => time::timestamp_with_zone(text).map(Value::Text),
+        Form::Domain { base } => return decode_within(text, *base, types, depth),
+        Form::Array { element, delimiter } => {
+            return array(text, *element, *delimiter, types, depth, &undecodable);
+        }
+        Form::Composite { fields } => {
+            return composite(text, fields, types, depth, &undecodable);
+        }
+        Form::Record => return record(text, &undecodable),
+    };
+    value.ok_or_else(undecodable)
+}
+
+/// `\x` and two hexadecimal digits a byte.
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let digits = text.strip_prefix("\\x")?.as_bytes();
+    if digits.len() % 2 != 0 {
+        return None;
+    }
+    digits
+        .chunks_exact(2)
+        .map(|pair| match pair {
+            [high, low] => Some(hex(*high)? << 4 | hex(*low)?),
+            _ => None,
+        })
+        .collect()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit)
+        .to_digit(16)
+        .and_then(|value| u8::try_from(value).ok())
+}
+
+fn array(
+    text: &str,
+    element: Oid,
+    delimiter: char,
+    types: &HashMap<Oid, Type>,
+    depth: usize,
+    undecodable: &dyn Fn() -> Undecodable,
+) -> Result<Value, Undecodable> {
+    // Bounds that do not begin at one have no place in a JSON array: the canonical text keeps them.
+    if text.starts_with('[') {
+        return Ok(Value::Text(text.to_owned()));
+    }
+    let elements = array_elements(text, delimiter).ok_or_else(undecodable)?;
+    elements_to_list(elements, element, types, depth)
+}
+
+fn elements_to_list(
+    elements: Vec<Element>,
+    element: Oid,
+    types: &HashMap<Oid, Type>,
+    depth: usize,
+) -> Result<Value, Undecodable> {
+    let values: Result<Vec<Value>, Undecodable> = elements
+        .into_iter()
+        .map(|item| match item {
+            Element::Null => Ok(Value::Null),
+            Element::Text(text) => decode_within(&text, element, types, depth),
+            Element::Nested(inner) => elements_to_list(inner, element, types, depth),
+        })
+        .collect();
+    values.map(Value::List)
+}
+
+fn composite(
+    text: &str,
+    fields: &[(String, Oid)],
+    types: &HashMap<Oid, Type>,
+    depth: usize,
+    undecodable: &dyn Fn() -> Undecodable,
+) -> Result<Value, Undecodable> {
+    let mut texts = composite_fields(text).ok_or_else(undecodable)?;
+    // `()` is both no field and one null field.
+    if fields.is_empty() && texts == [None] {
+        texts.clear();
+    }
+    if texts.len() != fields.len() {
+        return Err(undecodable());
+    }
+    let members: Result<Vec<(String, Value)>, Undecodable> = fields
+        .iter()
+        .zip(texts)
+        .map(|((name, oid), field)| {
+            let value = match field {
+                None => Value::Null,
+                Some(field) => decode_within(&field, *oid, types, depth)?,
+            };
+            Ok((name.clone(), value))
+        })
+        .collect();
+    members.map(Value::Object)
+}
+
+fn record(text: &str, undecodable: &dyn Fn() -> Undecodable) -> Result<Value, Undecodable> {
+    let fields = composite_fields(text).ok_or_else(undecodable)?;
+    let members = fields
+        .into_iter()
+        .enumerate()
+        .map(|(index, field)| {
+            let value = field.map_or(Value::Null, Value::Text);
+            (format!("f{}", index + 1), value)
+        })
+        .collect();
+    Ok(Value::Object(members))
+}
+
+/// The literal text of `{"base64": "…"}`, as a parameter of type `bytea`.
+pub(crate) fn bytes_literal(base64: &str) -> Option<String> {
+    use std::fmt::Write as _;
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(base64)
+        .ok()?;
+    let mut literal = String::with_capacity(2 + bytes.len() * 2);
+    literal.push_str("\\x");
+    for byte in bytes {
+        let _ = write!(literal, "{byte:02x}");
+    }
+    Some(literal)
+}

@@ -1,0 +1,226 @@
+//! What the driver says, as the store's own errors.
+
+use std::time::Duration;
+
+use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
+use store::{Code, Dsn, Error, Position};
+
+/// Where in an exchange an error arose, and so what its position counts from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Phase<'a> {
+    /// Before the caller's text was sent.
+    Connect,
+    /// The text alone.
+    Parse {
+        /// The caller's text.
+        text: &'a str,
+    },
+    /// The text within the statement that runs.
+    Run {
+        /// The caller's text.
+        text: &'a str,
+        /// How many characters were sent before it.
+        before: usize,
+        /// Where the literal of each parameter begins, in characters from the start.
+        literals: &'a [usize],
+        /// How long the query had been allowed.
+        allowed: Duration,
+        /// How long it had taken.
+        taken: Duration,
+    },
+}
+
+/// The store's error for what the driver said. Secrets of `dsn` are masked.
+pub(crate) fn translate(error: &sqlx::Error, phase: Phase<'_>, dsn: &Dsn) -> Error {
+    let server = error
+        .as_database_error()
+        .and_then(|e| e.try_downcast_ref::<PgDatabaseError>());
+    let mut translated = match server {
+        Some(server) => from_server(server, phase),
+        None => from_driver(error),
+    };
+    translated.message = dsn.redact(&translated.message);
+    translated.hint = translated.hint.map(|hint| dsn.redact(&hint));
+    translated
+}
+
+/// Whether the connection can still be used after this error.
+pub(crate) fn keeps_connection(error: &sqlx::Error) -> bool {
+    match error.as_database_error() {
+        // Class 57P: the server ends the session.
+        Some(server) => !server.code().is_some_and(|code| code.starts_with("57P")),
+        None => false,
+    }
+}
+
+/// Whether a connection taken from the pool was found dead.
+pub(crate) fn found_dead(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,
+        sqlx::Error::Database(server) => server
+            .code()
+            .is_some_and(|code| code.starts_with("57P") || code.starts_with("08")),
+        _ => false,
+    }
+}
+
+/// The code of the server's error, where there is one.
+pub(crate) fn sqlstate(error: &sqlx::Error) -> Option<String> {
+    error
+        .as_database_error()
+        .and_then(|server| server.code())
+        .map(|code| code.into_owned())
+}
+
+fn from_driver(error: &sqlx::Error) -> Error {
+    let message = match error {
+        sqlx::Error::Io(source) => {
+            format!(
+                "the connection failed: {}",
+                lower_first(&source.to_string())
+            )
+        }
+        sqlx::Error::Tls(source) => format!("TLS failed: {source}"),
+        other => lower_first(&other.to_string()),
+    };
+    let hint = match error {
+        sqlx::Error::Tls(_) => {
+            "check `sslmode` and `sslrootcert` of the store's DSN; `rhizodat-mcp check` tells more"
+        }
+        sqlx::Error::Io(_) => "check that the server runs and that the DSN names its host and port",
+        _ => "call again; `rhizodat-mcp check` tells more",
+    };
+    Error::new(Code::StoreUnreachable, message).with_hint(hint)
+}
+
+fn from_server(server: &PgDatabaseError, phase: Phase<'_>) -> Error {
+    let mut message = lower_first(beginning(server.message()));
+    if let Some(detail) = server.detail() {
+        message.push_str("; ");
+        message.push_str(&lower_first(beginning(detail).trim_end_matches('.')));
+    }
+    let (code, hint) = classify(server.code(), phase);
+    let error = Error::new(code, message).with_server_code(server.code());
+    let error = match hint.map(str::to_owned).or(server.hint().map(str::to_owned)) {
+        Some(hint) => error.with_hint(hint),
+        None => error,
+    };
+    place(error, server, phase)
+}
+
+/// The stable code of an SQLSTATE (PostgreSQL documentation, appendix A), and what to do about it.
+fn classify(sqlstate: &str, phase: Phase<'_>) -> (Code, Option<&'static str>) {
+    match (sqlstate, phase) {
+        ("28P01" | "28000", _) => (
+            Code::StoreUnreachable,
+            Some(
+                "check the user, password and TLS of the store's DSN against the server's `pg_hba.conf`",
+            ),
+        ),
+        ("3D000", _) => (
+            Code::StoreUnreachable,
+            Some("the database is the path of the store's DSN"),
+        ),
+        ("53300", _) => (
+            Code::Busy,
+            Some("the server has no connection left; call again later"),
+        ),
+        ("57P03", _) => (
+            Code::StoreUnreachable,
+            Some("the server is starting; call again in a moment"),
+        ),
+        (state, _) if state.starts_with("08") || state.starts_with("57P") => (
+            Code::StoreUnreachable,
+            Some("the connection was lost; call again"),
+        ),
+        (_, Phase::Connect) => (Code::StoreUnreachable, None),
+        ("57014", Phase::Run { allowed, taken, .. })
+            if taken + Duration::from_millis(50) >= allowed =>
+        {
+            (
+                Code::Timeout,
+                Some("narrow the query: fewer rows, an indexed filter, or an aggregate over less"),
+            )
+        }
+        ("57014", _) => (
+            Code::QueryFailed,
+            Some("something else cancelled the query in the server; call again"),
+        ),
+        ("55P03", _) => (
+            Code::Busy,
+            Some("another session holds a lock on a table of this query; call again later"),
+        ),
+        ("42501", _) => (
+            Code::NotPermitted,
+            Some("the store's account may not read this; ask for what it may read with `schema`"),
+        ),
+        ("25006" | "25001" | "25P01", _) => (Code::QueryRejected, Some(READ_ONLY)),
+        ("42601" | "0A000" | "42P10", Phase::Run { .. }) => (Code::QueryRejected, Some(READ_ONLY)),
+        ("42P18" | "42P02", _) => (
+            Code::InvalidArgument,
+            Some("say the parameter's type in the query, such as `$1::integer`"),
+        ),
+        (state, _) if state.starts_with("53") || state.starts_with("54") => (
+            Code::QueryFailed,
+            Some("the query needs more than the server gives; narrow it"),
+        ),
+        _ => (Code::QueryFailed, None),
+    }
+}
+
+/// What a text that is no read is told.
+pub(crate) const READ_ONLY: &str = "this store is read only: a query is one SELECT, VALUES, TABLE or WITH statement that changes nothing";
+
+/// Where in the caller's text, or which parameter.
+fn place(error: Error, server: &PgDatabaseError, phase: Phase<'_>) -> Error {
+    let Some(PgErrorPosition::Original(position)) = server.position() else {
+        return error;
+    };
+    let Some(index) = position.checked_sub(1) else {
+        return error;
+    };
+    match phase {
+        Phase::Connect => error,
+        Phase::Parse { text } => error.at(Some(Position::of_character(text, index))),
+        Phase::Run {
+            text,
+            before,
+            literals,
+            ..
+        } => {
+            let length = text.chars().count();
+            if let Some(within) = index.checked_sub(before).filter(|&within| within < length) {
+                return error.at(Some(Position::of_character(text, within)));
+            }
+            let parameter = literals.iter().rposition(|&start| start <= index);
+            match parameter {
+                Some(parameter) => Error {
+                    code: Code::InvalidArgument,
+                    message: format!("`params`: value {}: {}", parameter + 1, error.message),
+                    ..error
+                },
+                None => error,
+            }
+        }
+    }
+}
+
+/// A server repeats the value it could not read, however long that is.
+fn beginning(message: &str) -> &str {
+    const LONGEST: usize = 2000;
+    match message.char_indices().nth(LONGEST) {
+        Some((end, _)) => message.get(..end).unwrap_or_default(),
+        None => message,
+    }
+}
+
+/// Messages of rhizodat begin in lower case; words in capitals stay as they are.
+fn lower_first(message: &str) -> String {
+    let mut characters = message.chars();
+    match (characters.next(), characters.clone().next()) {
+        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
+            first.to_lowercase().chain(characters).collect()
+        }
+        _ => message.to_owned(),
+    }
+}

@@ -1,0 +1,386 @@
+//! A `postgresql://` DSN into connection options: what libpq names and this adapter honours.
+
+use std::time::Duration;
+
+use secrecy::ExposeSecret as _;
+use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use store::{Dsn, Host, Problem, or_list};
+
+/// What a DSN asks for.
+#[derive(Clone)]
+pub(crate) struct Options {
+    /// One for each host, in order.
+    pub(crate) targets: Vec<PgConnectOptions>,
+    /// Which servers will do.
+    pub(crate) wanted: WantedServer,
+    /// The schemas names are looked up in, where the DSN sets them.
+    pub(crate) search_path: Option<String>,
+    /// What is done about an account that can do more than read.
+    pub(crate) unsafe_role: UnsafeRole,
+    /// How long a connection may take to be made, where the DSN says.
+    pub(crate) connect_timeout: Option<Duration>,
+}
+
+/// libpq's `target_session_attrs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WantedServer {
+    Any,
+    Primary,
+    Standby,
+    PreferStandby,
+}
+
+/// What is done about an account that can do more than read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UnsafeRole {
+    Refuse,
+    Accept,
+}
+
+const SSL_MODES: [&str; 6] = [
+    "disable",
+    "allow",
+    "prefer",
+    "require",
+    "verify-ca",
+    "verify-full",
+];
+
+impl Options {
+    /// Reads a DSN. Every problem is reported at once.
+    pub(crate) fn from_dsn(dsn: &Dsn) -> Result<Self, Vec<Problem>> {
+        let mut problems = Vec::new();
+        let mut params = dsn.params();
+
+        let user = params.text("user").or(dsn.user());
+        let password = params.secret("password").or(dsn.password());
+        let database = database(dsn, params.text("dbname"), user, &mut problems);
+        let hosts = hosts(
+            dsn,
+            params.text("host"),
+            params.text("hostaddr"),
+            params.text("port"),
+            &mut problems,
+        );
+        if user.is_none() {
+            problems.push(
+                Problem::new("names no user")
+                    .with_hint("write `postgresql://user:password@host/database`"),
+            );
+        }
+
+        let root_certificate = params.text("sslrootcert");
+        let ssl_mode = ssl_mode(params.text("sslmode"), root_certificate, &mut problems);
+        let (certificate, key) = (params.text("sslcert"), params.text("sslkey"));
+        let application = params
+            .text("application_name")
+            .or(params.text("fallback_application_name"))
+            .unwrap_or("rhizodat");
+        let settings = match params.text("options").map(server_settings) {
+            None => Vec::new(),
+            Some(Ok(settings)) => settings,
+            Some(Err(problem)) => {
+                problems.push(problem);
+                Vec::new()
+            }
+        };
+        let wanted = choice(
+            "target_session_attrs",
+            params.text("target_session_attrs"),
+            WantedServer::Any,
+            &[
+                ("any", WantedServer::Any),
+                ("primary", WantedServer::Primary),
+                ("read-write", WantedServer::Primary),
+                ("standby", WantedServer::Standby),
+                ("read-only", WantedServer::Standby),
+                ("prefer-standby", WantedServer::PreferStandby),
+            ],
+            &mut problems,
+        );
+        let unsafe_role = choice(
+            "unsafe_role",
+            params.text("unsafe_role"),
+            UnsafeRole::Refuse,
+            &[
+                ("refuse", UnsafeRole::Refuse),
+                ("accept", UnsafeRole::Accept),
+            ],
+            &mut problems,
+        );
+        choice(
+            "client_encoding",
+            params
+                .text("client_encoding")
+                .map(str::to_ascii_lowercase)
+                .as_deref(),
+            (),
+            &[("utf8", ()), ("auto", ()), ("utf-8", ())],
+            &mut problems,
+        );
+        choice(
+            "gssencmode",
+            params.text("gssencmode"),
+            (),
+            &[("disable", ()), ("prefer", ())],
+            &mut problems,
+        );
+        let connect_timeout = params.text("connect_timeout").and_then(|text| {
+            let seconds = text.parse::<u64>();
+            if seconds.is_err() {
+                problems.push(
+                    Problem::new("`connect_timeout` is no number of seconds")
+                        .with_hint("write `connect_timeout=5`"),
+                );
+            }
+            // libpq: zero waits without an end, which no wait here does.
+            seconds.ok().filter(|&s| s > 0).map(Duration::from_secs)
+        });
+        let search_path = params.text("search_path").map(str::to_owned);
+        problems.extend(params.unknown());
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+
+        let targets = hosts
+            .iter()
+            .map(|host| {
+                let mut target = PgConnectOptions::new_without_pgpass()
+                    .username(user.unwrap_or_default())
+                    .database(&database)
+                    .port(host.port.unwrap_or(5432))
+                    .ssl_mode(ssl_mode)
+                    .application_name(application)
+                    // A start-up option that poolers refuse; sessions set it themselves.
+                    .extra_float_digits(None);
+                target = if host.name.starts_with('/') {
+                    target.socket(&host.name)
+                } else {
+                    target.host(&host.name)
+                };
+                if let Some(password) = password {
+                    target = target.password(password.expose_secret());
+                }
+                if let Some(path) = root_certificate {
+                    target = target.ssl_root_cert(path);
+                }
+                if let (Some(certificate), Some(key)) = (certificate, key) {
+                    target = target.ssl_client_cert(certificate).ssl_client_key(key);
+                }
+                if !settings.is_empty() {
+                    target = target.options(settings.iter().map(|(k, v)| (k, v)));
+                }
+                target
+            })
+            .collect();
+        Ok(Self {
+            targets,
+            wanted,
+            search_path,
+            unsafe_role,
+            connect_timeout,
+        })
+    }
+}
+
+fn database(
+    dsn: &Dsn,
+    param: Option<&str>,
+    user: Option<&str>,
+    problems: &mut Vec<Problem>,
+) -> String {
+    let path = dsn.path().strip_prefix('/').unwrap_or(dsn.path());
+    let named = param.unwrap_or(path);
+    if named.contains('/') {
+        problems.push(
+            Problem::new("has a path of more than one part")
+                .with_hint("the path is the database's name; a `/` in it is written as `%2F`"),
+        );
+    }
+    if named.is_empty() {
+        user.unwrap_or_default().to_owned()
+    } else {
+        named.to_owned()
+    }
+}
+
+fn hosts(
+    dsn: &Dsn,
+    names: Option<&str>,
+    addresses: Option<&str>,
+    ports: Option<&str>,
+    problems: &mut Vec<Problem>,
+) -> Vec<Host> {
+    let listed = match addresses.or(names) {
+        None => dsn.hosts().to_vec(),
+        Some(list) => list
+            .split(',')
+            .map(|name| Host {
+                name: name.to_owned(),
+                port: None,
+            })
+            .collect(),
+    };
+    let mut hosts: Vec<Host> = listed
+        .into_iter()
+        .filter(|host| !host.name.is_empty())
+        .collect();
+    if hosts.is_empty() {
+        hosts.push(Host {
+            name: "localhost".to_owned(),
+            port: dsn.hosts().first().and_then(|host| host.port),
+        });
+    }
+    let Some(ports) = ports else { return hosts };
+    let parsed: Result<Vec<u16>, _> = ports.split(',').map(str::parse).collect();
+    match parsed.as_deref() {
+        Ok([port]) => hosts.iter_mut().for_each(|host| host.port = Some(*port)),
+        Ok(many) if many.len() == hosts.len() => {
+            for (host, port) in hosts.iter_mut().zip(many) {
+                host.port = Some(*port);
+            }
+        }
+        _ => problems.push(Problem::new(
+            "`port` holds neither one number nor one for each host",
+        )),
+    }
+    hosts
+}
+
+fn ssl_mode(
+    named: Option<&str>,
+    root_certificate: Option<&str>,
+    problems: &mut Vec<Problem>,
+) -> PgSslMode {
+    match named {
+        None | Some("prefer") => PgSslMode::Prefer,
+        Some("disable") => PgSslMode::Disable,
+        Some("allow") => PgSslMode::Allow,
+        // libpq: a root certificate makes `require` check the authority.
+        Some("require") if root_certificate.is_some() => PgSslMode::VerifyCa,
+        Some("require") => PgSslMode::Require,
+        Some("verify-ca") => PgSslMode::VerifyCa,
+        Some("verify-full") => PgSslMode::VerifyFull,
+        Some(other) => {
+            problems.push(
+                Problem::new(format!("`sslmode` cannot be `{other}`"))
+                    .with_hint(format!("one of {}", or_list(&SSL_MODES))),
+            );
+            PgSslMode::VerifyFull
+        }
+    }
+}
+
+/// One of several words. `default` where none is given, or one that is not known.
+fn choice<T: Copy>(
+    name: &str,
+    given: Option<&str>,
+    default: T,
+    choices: &[(&str, T)],
+    problems: &mut Vec<Problem>,
+) -> T {
+    let Some(word) = given else { return default };
+    if let Some((_, value)) = choices.iter().find(|(known, _)| *known == word) {
+        return *value;
+    }
+    let words: Vec<&str> = choices.iter().map(|(known, _)| *known).collect();
+    problems.push(
+        Problem::new(format!("`{name}` cannot be `{word}`"))
+            .with_hint(format!("one of {}", or_list(&words))),
+    );
+    default
+}
+
+/// The settings of libpq's `options`: `-c name=value` or `--name=value`, separated by blanks that a
+/// backslash keeps.
+fn server_settings(text: &str) -> Result<Vec<(String, String)>, Problem> {
+    let problem = || {
+        Problem::new("`options` is not understood")
+            .with_hint("write `options=-c%20name=value`, several separated by `%20`")
+    };
+    let mut words: Vec<String> = Vec::new();
+    let mut word = String::new();
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '\\' => word.extend(characters.next()),
+            ' ' => words.extend(Some(std::mem::take(&mut word)).filter(|w| !w.is_empty())),
+            other => word.push(other),
+        }
+    }
+    words.extend(Some(word).filter(|w| !w.is_empty()));
+
+    let mut settings = Vec::new();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        let assignment = match word.as_str() {
+            "-c" => rest.next().ok_or_else(problem)?.as_str(),
+            other => other
+                .strip_prefix("--")
+                .or(other.strip_prefix("-c"))
+                .ok_or_else(problem)?,
+        };
+        let (name, value) = assignment.split_once('=').ok_or_else(problem)?;
+        settings.push((name.replace('-', "_"), value.to_owned()));
+    }
+    Ok(settings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Options, Vec<Problem>> {
+        Options::from_dsn(&Dsn::parse(text).unwrap())
+    }
+
+    #[test]
+    fn what_libpq_names_is_honoured() {
+        let options = read(
+            "postgresql://u:p%40@a:1,[::1]/db?sslmode=require&application_name=app&search_path=s,public\
+             &options=-c%20work_mem=8MB%20--statement-timeout=5&target_session_attrs=read-only&unsafe_role=accept",
+        )
+        .unwrap();
+        let hosts: Vec<_> = options
+            .targets
+            .iter()
+            .map(|target| (target.get_host(), target.get_port()))
+            .collect();
+        assert_eq!(hosts, [("a", 1), ("::1", 5432)]);
+        let first = &options.targets[0];
+        assert_eq!(first.get_database(), Some("db"));
+        assert_eq!(first.get_application_name(), Some("app"));
+        assert_eq!(
+            first.get_options(),
+            Some("-c work_mem=8MB -c statement_timeout=5")
+        );
+        assert!(matches!(first.get_ssl_mode(), PgSslMode::Require));
+        assert_eq!(options.search_path.as_deref(), Some("s,public"));
+        assert_eq!(options.wanted, WantedServer::Standby);
+        assert_eq!(options.unsafe_role, UnsafeRole::Accept);
+
+        let socket = read("postgresql://u@/db?host=/run/postgresql&port=5433").unwrap();
+        assert_eq!(
+            socket.targets[0].get_socket().unwrap().to_str(),
+            Some("/run/postgresql")
+        );
+    }
+
+    #[test]
+    fn every_problem_is_told_at_once() {
+        let problems = read("postgresql://h/a/b?sslmode=on&port=x&sslrotcert=y")
+            .err()
+            .unwrap();
+        let messages: Vec<_> = problems.iter().map(|p| p.message.as_str()).collect();
+        assert_eq!(
+            messages,
+            [
+                "has a path of more than one part",
+                "`port` holds neither one number nor one for each host",
+                "names no user",
+                "`sslmode` cannot be `on`",
+                "unknown parameter `sslrotcert`",
+            ]
+        );
+    }
+}

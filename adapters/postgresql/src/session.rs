@@ -1,0 +1,346 @@
+//! One read-only transaction: begun with its limits, always rolled back, its connection kept only
+//! when the exchange ended as the protocol has it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::postgres::types::Oid;
+use sqlx::postgres::{PgConnection, PgRow};
+use sqlx::{
+    AssertSqlSafe, Column as _, Connection as _, Either, Executor as _, Row as _, SqlSafeStr as _,
+    Statement as _,
+};
+use store::{Code, Error};
+
+use crate::error::{Phase, found_dead, keeps_connection, sqlstate, translate};
+use crate::params::quote;
+use crate::pool::{CLEAN_UP, Lease, Origin, Pool};
+
+/// The settings that the text form of values depends on, and what they are set to.
+const TEXT_FORM: [(&str, &str); 5] = [
+    ("TimeZone", "UTC"),
+    ("DateStyle", "ISO, MDY"),
+    ("IntervalStyle", "iso_8601"),
+    ("bytea_output", "hex"),
+    ("extra_float_digits", "1"),
+];
+
+/// How long the server waits longer than the gateway, which would rather say what timed out.
+const IDLE_LIMIT: Duration = Duration::from_secs(60);
+
+/// A read-only transaction. Dropping it without [`Session::finish`] cancels what it runs.
+pub(crate) struct Session {
+    lease: Option<Lease>,
+    pool: Arc<Pool>,
+    /// The server's process that runs the transaction, also behind a pooler.
+    process: i32,
+    /// Statements prepared in the session, which a rollback does not remove.
+    prepared: Vec<String>,
+    /// Whether the session may hold something that cannot be named, so that it is closed at the end.
+    keeps: Keeps,
+}
+
+/// What becomes of a session's connection once its transaction is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keeps {
+    Connection,
+    Nothing,
+}
+
+/// What the server says of a text without running it.
+#[derive(Debug, Clone)]
+pub(crate) struct Described {
+    /// Names and types of the columns.
+    pub(crate) columns: Vec<(String, Oid)>,
+    /// Types of the parameters.
+    pub(crate) params: Vec<Oid>,
+}
+
+impl Session {
+    /// Begins a transaction that can only read. A connection found dead is replaced once: nothing
+    /// of the caller's has been sent yet.
+    pub(crate) async fn begin(
+        pool: &Arc<Pool>,
+        timeout: Duration,
+        lock_timeout: Duration,
+    ) -> Result<Self, Error> {
+        let sql = begin_sql(pool.options().search_path.as_deref(), timeout, lock_timeout);
+        let mut lease = pool.lease(timeout).await?;
+        let mut begun = begin_on(&mut lease.connection, &sql).await;
+        if let Err(error) = &begun
+            && lease.origin == Origin::Reused
+            && found_dead(error)
+        {
+            tracing::debug!("a kept connection was dead; connecting anew");
+            drop(lease);
+            pool.forget_idle();
+            lease = pool.lease(timeout).await?;
+            begun = begin_on(&mut lease.connection, &sql).await;
+        }
+        let process = begun.map_err(|error| translate(&error, Phase::Connect, &pool.dsn))?;
+        Ok(Self {
+            lease: Some(lease),
+            pool: Arc::clone(pool),
+            process,
+            prepared: Vec::new(),
+            keeps: Keeps::Connection,
+        })
+    }
+
+    /// The connection, for statements of the adapter's own.
+    pub(crate) fn connection(&mut self) -> Result<&mut PgConnection, sqlx::Error> {
+        match &mut self.lease {
+            Some(lease) => Ok(&mut lease.connection),
+            None => Err(sqlx::Error::WorkerCrashed),
+        }
+    }
+
+    /// Has the server parse `text` alone: it is one statement, with these columns and parameters.
+    pub(crate) async fn describe(&mut self, text: &str) -> Result<Described, sqlx::Error> {
+        let connection = self.connection()?;
+        let parsed = connection
+            .prepare(AssertSqlSafe(text.to_owned()).into_sql_str())
+            .await;
+        let statement = match parsed {
+            Ok(statement) => statement,
+            Err(error @ sqlx::Error::Database(_)) => return Err(error),
+            Err(error @ (sqlx::Error::Io(_) | sqlx::Error::Protocol(_))) => return Err(error),
+            // The server took the text; the driver does not know a type of it.
+            Err(_) => {
+                self.keeps = Keeps::Nothing;
+                return self.describe_by_running_nothing(text).await;
+            }
+        };
+        let oid = |info: &sqlx::postgres::PgTypeInfo| info.oid().unwrap_or(Oid(0));
+        let params = match statement.parameters() {
+            Some(Either::Left(types)) => types.iter().map(oid).collect(),
+            _ => Vec::new(),
+        };
+        let columns = statement
+            .columns()
+            .iter()
+            .map(|column| (column.name().to_owned(), oid(column.type_info())))
+            .collect();
+        Ok(Described { columns, params })
+    }
+
+    /// The same for a text with types the driver cannot look up (multiranges among them): the
+    /// server has parsed it and holds it under a name, so its parameters are asked for, and its
+    /// columns come with one row that the text has no part in.
+    async fn describe_by_running_nothing(&mut self, text: &str) -> Result<Described, sqlx::Error> {
+        let find = format!(
+            "SELECT name, parameter_types::pg_catalog.oid[]::pg_catalog.text FROM pg_catalog.pg_prepared_statements \
+             WHERE NOT from_sql AND statement = {} ORDER BY prepare_time DESC LIMIT 1",
+            quote(text)
+        );
+        let held = self.own_row(&find).await?;
+        let name: String = held.try_get(0)?;
+        let types: String = held.try_get(1)?;
+        let params: Vec<Oid> = types
+            .trim_matches(['{', '}'])
+            .split(',')
+            .filter_map(|number| number.parse().ok().map(Oid))
+            .collect();
+        self.prepared
+            .push(format!("\"{}\"", name.replace('"', "\"\"")));
+
+        let probe = "rhizodat_probe";
+        let nulls = vec!["NULL"; params.len()].join(", ");
+        let arguments = if params.is_empty() {
+            String::new()
+        } else {
+            format!("({nulls})")
+        };
+        let sql = format!(
+            "PREPARE {probe} AS SELECT q.* FROM (SELECT) AS one LEFT JOIN (\n{text}\n) AS q ON false; \
+             EXECUTE {probe}{arguments}; DEALLOCATE {probe}"
+        );
+        let row = self.own_row(&sql).await?;
+        let columns = row
+            .columns()
+            .iter()
+            .map(|column| {
+                let oid = column.type_info().oid().unwrap_or(Oid(0));
+                (column.name().to_owned(), oid)
+            })
+            .collect();
+        self.keeps = Keeps::Connection;
+        Ok(Described { columns, params })
+    }
+
+    async fn own_row(&mut self, sql: &str) -> Result<PgRow, sqlx::Error> {
+        sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
+            .fetch_one(self.connection()?)
+            .await
+    }
+
+    /// Notes a statement prepared under this name, to be removed afterwards.
+    pub(crate) fn note_prepared(&mut self, name: &str) {
+        self.prepared.push(name.to_owned());
+    }
+
+    /// Translates an error and ends the transaction.
+    pub(crate) fn fail(self, error: &sqlx::Error, phase: Phase<'_>) -> Error {
+        let translated = translate(error, phase, &self.pool.dsn);
+        let server_answered = keeps_connection(error);
+        tracing::debug!(code = %translated.code, sqlstate = ?sqlstate(error), "query failed");
+        if server_answered {
+            self.finish();
+        } else {
+            self.abandon();
+        }
+        translated
+    }
+
+    /// Ends the transaction after the answer: the exchange is complete, the rest is clean-up.
+    pub(crate) fn finish(mut self) {
+        let Some(lease) = self.lease.take() else {
+            return;
+        };
+        if self.keeps == Keeps::Nothing {
+            return;
+        }
+        let pool = Arc::clone(&self.pool);
+        let prepared = std::mem::take(&mut self.prepared);
+        let runtime = lease.runtime.clone();
+        self.pool
+            .tasks
+            .spawn_on(clean_up(pool, lease, prepared), &runtime);
+    }
+
+    /// Closes a connection that is lost or must not be used again, when nothing runs on it.
+    fn abandon(mut self) {
+        self.lease = None;
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let Some(lease) = self.lease.take() else {
+            return;
+        };
+        let pool = Arc::clone(&self.pool);
+        let process = self.process;
+        let runtime = lease.runtime.clone();
+        self.pool
+            .tasks
+            .spawn_on(cancel(pool, lease, process), &runtime);
+    }
+}
+
+/// The statement that tells whether the text form of values was still the session's at the end.
+pub(crate) fn text_form_check() -> String {
+    let settings: Vec<String> = TEXT_FORM
+        .iter()
+        .map(|(name, _)| format!("pg_catalog.current_setting('{name}')"))
+        .collect();
+    format!("SELECT pg_catalog.concat_ws('|', {})", settings.join(", "))
+}
+
+/// The error of a query that moved the settings its own answer is written by.
+pub(crate) fn check_text_form(row: &PgRow) -> Result<(), Error> {
+    let expected: Vec<&str> = TEXT_FORM.iter().map(|(_, value)| *value).collect();
+    let expected = expected.join("|");
+    let found = row.try_get_raw(0).ok();
+    let found = found.as_ref().and_then(|value| value.as_str().ok());
+    if found == Some(expected.as_str()) {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::QueryRejected,
+        "the query changed the settings that the text form of its answer depends on",
+    )
+    .with_hint("leave out what sets TimeZone, DateStyle, IntervalStyle, bytea_output or extra_float_digits; use `AT TIME ZONE` or `to_char`"))
+}
+
+fn begin_sql(search_path: Option<&str>, timeout: Duration, lock_timeout: Duration) -> String {
+    let mut sql = format!(
+        "BEGIN READ ONLY; SET LOCAL statement_timeout = {}; SET LOCAL lock_timeout = {}; \
+         SET LOCAL idle_in_transaction_session_timeout = {}; SET LOCAL standard_conforming_strings = on; ",
+        timeout.as_millis().max(1),
+        lock_timeout.as_millis().max(1),
+        (timeout + IDLE_LIMIT).as_millis(),
+    );
+    for (name, value) in TEXT_FORM {
+        sql.push_str(&format!("SET LOCAL {name} = '{value}'; "));
+    }
+    if let Some(path) = search_path {
+        // One call, so that the list of schemas is read as the setting reads it.
+        sql.push_str(&format!(
+            "SELECT pg_catalog.set_config('search_path', {}, true); ",
+            quote(path)
+        ));
+    }
+    sql.push_str("SELECT pg_catalog.pg_backend_pid()");
+    sql
+}
+
+async fn begin_on(connection: &mut PgConnection, sql: &str) -> Result<i32, sqlx::Error> {
+    let rows = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
+        .fetch_all(connection)
+        .await?;
+    rows.last()
+        .ok_or(sqlx::Error::RowNotFound)?
+        .try_get::<i32, _>(0)
+}
+
+/// Rolls back, drops what a rollback keeps, and gives the connection back; closes it on any doubt.
+/// Advisory locks go whatever became of the query.
+async fn clean_up(pool: Arc<Pool>, mut lease: Lease, prepared: Vec<String>) {
+    let mut sql = String::from("ROLLBACK; ");
+    for name in &prepared {
+        sql.push_str(&format!("DEALLOCATE {name}; "));
+    }
+    // A function of the caller's database can prepare statements that nobody here knows.
+    sql.push_str(
+        "SELECT pg_catalog.pg_advisory_unlock_all(), \
+         (SELECT pg_catalog.count(*) FROM pg_catalog.pg_prepared_statements WHERE from_sql)",
+    );
+    let work = async {
+        // Within the transaction, so that a pooler sends it to the same server session.
+        lease.connection.clear_cached_statements().await?;
+        let left = sqlx::raw_sql(AssertSqlSafe(sql))
+            .fetch_one(&mut lease.connection)
+            .await?;
+        left.try_get::<i64, _>(1)
+    };
+    match tokio::time::timeout(CLEAN_UP, work).await {
+        Ok(Ok(0)) => pool.keep(lease),
+        Ok(Ok(left)) => tracing::debug!(left, "a connection kept statements and is closed"),
+        Ok(Err(error)) => tracing::debug!(%error, "a connection was not clean and is closed"),
+        Err(_) => tracing::debug!("a connection was not clean in time and is closed"),
+    }
+}
+
+/// Cancels what the transaction runs until the server has stopped, then closes the connection. It
+/// is held until then, so that the process cannot be working for anybody else.
+async fn cancel(pool: Arc<Pool>, mut lease: Lease, process: i32) {
+    let work = async {
+        loop {
+            if let Err(error) = pool.cancel(process).await {
+                tracing::debug!(%error, "a query could not be cancelled");
+            }
+            let answered = async {
+                // An error is the cancelled query's: the exchange ends with the next answer.
+                while let Err(error) = lease.connection.ping().await {
+                    if !keeps_connection(&error) {
+                        return;
+                    }
+                }
+            };
+            let patience = Duration::from_millis(200);
+            if tokio::time::timeout(patience, answered).await.is_ok() {
+                return;
+            }
+        }
+    };
+    if tokio::time::timeout(CLEAN_UP, work).await.is_err() {
+        tracing::warn!(process, "a query was left to its statement time-out");
+    }
+    if tokio::time::timeout(CLEAN_UP, lease.connection.close())
+        .await
+        .is_err()
+    {
+        tracing::debug!("a connection was closed without a farewell");
+    }
+}

@@ -1,0 +1,212 @@
+//! The types of columns and parameters: the server's own names, and what their text form means.
+//! They are read from the catalogue the first time a store meets them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, RwLock};
+
+use sqlx::postgres::PgConnection;
+use sqlx::postgres::types::Oid;
+use sqlx::{AssertSqlSafe, Row as _};
+
+/// What the text form of a type means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Form {
+    Boolean,
+    Integer,
+    Float,
+    Bytes,
+    Json,
+    Date,
+    TimeWithZone,
+    Timestamp,
+    TimestampWithZone,
+    Array {
+        element: Oid,
+        delimiter: char,
+    },
+    Composite {
+        fields: Vec<(String, Oid)>,
+    },
+    /// A row whose type is not declared: its fields' types do not travel with it.
+    Record,
+    Domain {
+        base: Oid,
+    },
+    /// The text is the value.
+    Text,
+}
+
+/// How wide a value of a type can be, and so how it is measured and cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Width {
+    /// Bounded by the type.
+    Fixed,
+    /// `text` and `varchar`.
+    Text,
+    /// `json` and `xml`, which are stored as text.
+    TextLike,
+    /// `char(n)`, whose trailing blanks a cast to text would drop.
+    Padded,
+    /// `bytea`.
+    Bytes,
+    /// Anything else of variable length: measured by its output text.
+    Output,
+}
+
+/// A type of the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Type {
+    pub(crate) name: String,
+    pub(crate) form: Form,
+    pub(crate) width: Width,
+}
+
+/// The types met so far. Shared by all connections of a store.
+#[derive(Debug, Default)]
+pub(crate) struct Types {
+    known: RwLock<Arc<HashMap<Oid, Type>>>,
+}
+
+impl Types {
+    /// A view that holds every one of `wanted` and the types they are made of, asking the server
+    /// for those not met before.
+    pub(crate) async fn resolve(
+        &self,
+        connection: &mut PgConnection,
+        wanted: impl Iterator<Item = Oid>,
+    ) -> Result<Arc<HashMap<Oid, Type>>, sqlx::Error> {
+        let known = self.snapshot();
+        let missing: Vec<String> = wanted
+            .filter(|oid| !known.contains_key(oid))
+            .map(|oid| oid.0.to_string())
+            .collect();
+        if missing.is_empty() {
+            return Ok(known);
+        }
+        let mut extended = HashMap::clone(&known);
+        extended.extend(read(connection, &missing.join(",")).await?);
+        let extended = Arc::new(extended);
+        if let Ok(mut slot) = self.known.write() {
+            *slot = Arc::clone(&extended);
+        }
+        Ok(extended)
+    }
+
+    /// Forgets what was met: a type was altered since.
+    pub(crate) fn forget(&self) {
+        if let Ok(mut slot) = self.known.write() {
+            *slot = Arc::default();
+        }
+    }
+
+    fn snapshot(&self) -> Arc<HashMap<Oid, Type>> {
+        self.known
+            .read()
+            .map(|known| Arc::clone(&known))
+            .unwrap_or_default()
+    }
+}
+
+/// The catalogue's word on types and on those they are made of. One row a type; one more row for
+/// each further field of a composite.
+async fn read(
+    connection: &mut PgConnection,
+    oids: &str,
+) -> Result<HashMap<Oid, Type>, sqlx::Error> {
+    let sql = format!(
+        "WITH RECURSIVE wanted(oid) AS (
+            SELECT pg_catalog.unnest('{{{oids}}}'::pg_catalog.oid[])
+            UNION
+            SELECT part.oid FROM wanted
+            JOIN pg_catalog.pg_type t ON t.oid = wanted.oid
+            CROSS JOIN LATERAL (
+                SELECT t.typelem WHERE t.typelem <> 0
+                UNION ALL SELECT t.typbasetype WHERE t.typbasetype <> 0
+                UNION ALL SELECT a.atttypid FROM pg_catalog.pg_attribute a
+                    WHERE t.typtype = 'c' AND a.attrelid = t.typrelid
+                    AND a.attnum > 0 AND NOT a.attisdropped
+            ) AS part(oid)
+        )
+        SELECT t.oid, pg_catalog.format_type(t.oid, NULL), t.typlen, t.typtype::pg_catalog.text,
+            CASE WHEN e.typarray = t.oid THEN t.typelem ELSE 0 END, e.typdelim::pg_catalog.text,
+            t.typbasetype, a.attname, a.atttypid
+        FROM wanted
+        JOIN pg_catalog.pg_type t ON t.oid = wanted.oid
+        LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND t.typelem <> 0
+        LEFT JOIN pg_catalog.pg_attribute a ON t.typtype = 'c' AND a.attrelid = t.typrelid
+            AND a.attnum > 0 AND NOT a.attisdropped
+        ORDER BY t.oid, a.attnum"
+    );
+    let rows = sqlx::raw_sql(AssertSqlSafe(sql))
+        .fetch_all(connection)
+        .await?;
+    let mut types: HashMap<Oid, Type> = HashMap::new();
+    for row in rows {
+        let oid: Oid = row.try_get(0)?;
+        let field = match row.try_get::<Option<String>, _>(7)? {
+            Some(name) => Some((name, row.try_get::<Oid, _>(8)?)),
+            None => None,
+        };
+        if let Some(known) = types.get_mut(&oid) {
+            if let (Form::Composite { fields }, Some(field)) = (&mut known.form, field) {
+                fields.push(field);
+            }
+            continue;
+        }
+        let kind: String = row.try_get(3)?;
+        let element: Oid = row.try_get(4)?;
+        let base: Oid = row.try_get(6)?;
+        let form = match kind.as_str() {
+            "d" => Form::Domain { base },
+            "c" => Form::Composite {
+                fields: field.into_iter().collect(),
+            },
+            _ if element.0 != 0 => Form::Array {
+                element,
+                delimiter: row
+                    .try_get::<Option<String>, _>(5)?
+                    .and_then(|delimiter| delimiter.chars().next())
+                    .unwrap_or(','),
+            },
+            _ => built_in(oid),
+        };
+        let length: i16 = row.try_get(2)?;
+        types.insert(
+            oid,
+            Type {
+                name: row.try_get(1)?,
+                width: width(oid, length),
+                form,
+            },
+        );
+    }
+    Ok(types)
+}
+
+/// Types by the numbers of `src/include/catalog/pg_type.dat`, which never change.
+fn built_in(oid: Oid) -> Form {
+    match oid.0 {
+        16 => Form::Boolean,
+        20 | 21 | 23 | 26 => Form::Integer,
+        700 | 701 => Form::Float,
+        17 => Form::Bytes,
+        114 | 3802 => Form::Json,
+        1082 => Form::Date,
+        1266 => Form::TimeWithZone,
+        1114 => Form::Timestamp,
+        1184 => Form::TimestampWithZone,
+        2249 => Form::Record,
+        _ => Form::Text,
+    }
+}
+
+fn width(oid: Oid, length: i16) -> Width {
+    match (oid.0, length) {
+        (25 | 1043, _) => Width::Text,
+        (114 | 142, _) => Width::TextLike,
+        (1042, _) => Width::Padded,
+        (17, _) => Width::Bytes,
+        (_, -1) => Width::Output,
+        _ => Width::Fixed,
+    }
+}

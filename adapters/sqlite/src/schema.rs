@@ -1,0 +1,438 @@
+//! A page of the database's tables, read through SQLite's own table-valued pragmas: under the same
+//! authorizer as everything else.
+
+use rusqlite::{Params, Row};
+use store::Error;
+use store::schema::{Detail, ForeignKey, Index, Page, Request, Table, TableColumn, TableName};
+
+use crate::ddl;
+use crate::error;
+use crate::session::Session;
+use crate::ticket::Ticket;
+
+/// Reads one page.
+pub(crate) fn page(session: &Session, request: &Request, ticket: &Ticket) -> Result<Page, Error> {
+    let reader = Reader { session, ticket };
+    let mut names = reader.names()?;
+    if let Some(wanted) = &request.table {
+        let wanted = wanted.strip_prefix("main.").unwrap_or(wanted);
+        names.retain(|(name, _)| name.name.eq_ignore_ascii_case(wanted));
+    }
+    if let Some(pattern) = &request.like {
+        names.retain(|(name, _)| pattern.fits(name));
+    }
+    if let Some(after) = &request.after {
+        names.retain(|(name, _)| name > after);
+    }
+    names.sort();
+    let more = names.len() > request.page;
+    names.truncate(request.page);
+    let estimates = request.detail != Detail::Names && reader.has_statistics()?;
+    let mut tables = Vec::with_capacity(names.len());
+    for (name, kind) in names {
+        let mut table = Table::named(name, kind);
+        if request.detail != Detail::Names {
+            reader.describe(&mut table, request.detail)?;
+            if estimates {
+                table.row_estimate = reader.estimate(&table.name.name)?;
+            }
+        }
+        tables.push(table);
+    }
+    Ok(Page { tables, more })
+}
+
+struct Reader<'a> {
+    session: &'a Session,
+    ticket: &'a Ticket,
+}
+
+impl Reader<'_> {
+    fn names(&self) -> Result<Vec<(TableName, &'static str)>, Error> {
+        self.rows(
+            "SELECT name, type FROM pragma_table_list \
+             WHERE schema = 'main' AND type IN ('table', 'view', 'virtual')",
+            (),
+            |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)),
+        )
+        .map(|found| {
+            found
+                .into_iter()
+                .filter(|(name, _)| !name.starts_with("sqlite_"))
+                .map(|(name, kind)| (TableName { schema: None, name }, kind_of(&kind)))
+                .collect()
+        })
+    }
+
+    fn describe(&self, table: &mut Table, detail: Detail) -> Result<(), Error> {
+        let name = table.name.name.clone();
+        let ddl = self
+            .rows(
+                "SELECT sql FROM sqlite_schema WHERE name = ?1 AND type IN ('table', 'view')",
+                [&name],
+                |row| row.get::<_, Option<String>>(0),
+            )?
+            .into_iter()
+            .flatten()
+            .next();
+        let (columns, primary_key) = self.columns(&name, ddl.as_deref())?;
+        table.columns = columns;
+        table.primary_key = primary_key;
+        if table.kind == "table" {
+            table.foreign_keys = self.foreign_keys(&name)?;
+        }
+        if detail == Detail::Full {
+            if table.kind == "table" {
+                table.indexes = self.indexes(&name)?;
+            }
+            table.ddl = ddl;
+        }
+        Ok(())
+    }
+
+    /// The columns, and the names of those in the primary key. A view that refers to what is gone,
+    /// or a virtual table whose module is not here, has none that can be told.
+    fn columns(
+        &self,
+        table: &str,
+        ddl: Option<&str>,
+    ) -> Result<(Vec<TableColumn>, Vec<String>), Error> {
+        let found = self.rows(
+            "SELECT name, type, \"notnull\", dflt_value, pk, hidden \
+             FROM pragma_table_xinfo(?1) WHERE hidden <> 1 ORDER BY cid",
+            [table],
+            |row| {
+                Ok(FoundColumn {
+                    name: row.get(0)?,
+                    type_name: row.get(1)?,
+                    not_null: row.get(2)?,
+                    default: row.get(3)?,
+                    key_place: row.get(4)?,
+                    hidden: row.get(5)?,
+                })
+            },
+        );
+        let found = match found {
+            Ok(found) => found,
+            Err(error) if error.code == store::Code::QueryFailed => return Ok(Default::default()),
+            Err(error) => return Err(error),
+        };
+        let mut key: Vec<(i64, &FoundColumn)> = found
+            .iter()
+            .filter(|column| column.key_place > 0)
+            .map(|column| (column.key_place, column))
+            .collect();
+        key.sort_by_key(|(place, _)| *place);
+        let row_id = match key.as_slice() {
+            [(_, column)] if column.type_name.eq_ignore_ascii_case("integer") => Some(&column.name),
+            _ => None,
+        };
+        let columns = found
+            .iter()
+            .map(|column| TableColumn {
+                name: column.name.clone(),
+                type_name: column.type_name.clone(),
+                nullable: !column.not_null && row_id != Some(&column.name),
+                default: column.default_or_generation(ddl),
+                comment: None,
+            })
+            .collect();
+        let names = key.iter().map(|(_, column)| column.name.clone()).collect();
+        Ok((columns, names))
+    }
+
+    fn foreign_keys(&self, table: &str) -> Result<Vec<ForeignKey>, Error> {
+        // SQLite numbers them backwards.
+        let found = self.rows(
+            "SELECT id, \"table\", \"from\", \"to\" \
+             FROM pragma_foreign_key_list(?1) ORDER BY id DESC, seq",
+            [table],
+            |row| {
+                Ok((
+                    row.get::<_, i64>(0)?,
+                    row.get::<_, String>(1)?,
+                    row.get::<_, String>(2)?,
+                    row.get::<_, Option<String>>(3)?,
+                ))
+            },
+        )?;
+        let mut keys: Vec<(i64, ForeignKey)> = Vec::new();
+        for (id, referenced, from, to) in found {
+            if keys.last().is_none_or(|(last, _)| *last != id) {
+                let key = ForeignKey {
+                    columns: Vec::new(),
+                    references: TableName {
+                        schema: None,
+                        name: referenced,
+                    },
+                    referenced_columns: Vec::new(),
+                };
+                keys.push((id, key));
+            }
+            if let Some((_, key)) = keys.last_mut() {
+                key.columns.push(from);
+                key.referenced_columns.extend(to);
+            }
+        }
+        Ok(keys.into_iter().map(|(_, key)| key).collect())
+    }
+
+    /// The indexes but that of the primary key, which the key itself tells.
+    fn indexes(&self, table: &str) -> Result<Vec<Index>, Error> {
+        let found = self.rows(
+            "SELECT l.name, l.\"unique\", s.sql FROM pragma_index_list(?1) AS l \
+             LEFT JOIN sqlite_schema AS s ON s.type = 'index' AND s.name = l.name \
+             WHERE l.origin <> 'pk' ORDER BY l.name",
+            [table],
+            |row| {
+                Ok((
+                    row.get::<_, String>(0)?,
+                    row.get::<_, bool>(1)?,
+                    row.get::<_, Option<String>>(2)?,
+                ))
+            },
+        )?;
+        let mut indexes = Vec::with_capacity(found.len());
+        for (name, unique, ddl) in found {
+            let parts = match ddl {
+                Some(ddl) => ddl::index_parts(&ddl),
+                None => ddl::IndexParts {
+                    columns: self.index_columns(&name)?,
+                    condition: None,
+                },
+            };
+            indexes.push(Index {
+                name,
+                unique,
+                columns: parts.columns,
+                condition: parts.condition,
+            });
+        }
+        Ok(indexes)
+    }
+
+    fn index_columns(&self, index: &str) -> Result<Vec<String>, Error> {
+        self.rows(
+            "SELECT name FROM pragma_index_info(?1) ORDER BY seqno",
+            [index],
+            |row| row.get::<_, Option<String>>(0),
+        )
+        .map(|names| names.into_iter().flatten().collect())
+    }
+
+    fn has_statistics(&self) -> Result<bool, Error> {
+        self.rows(
+            "SELECT 1 FROM sqlite_schema WHERE name = 'sqlite_stat1'",
+            (),
+            |_| Ok(()),
+        )
+        .map(|found| !found.is_empty())
+    }
+
+    /// The rows that `ANALYZE` counted. A partial index counts fewer than its table has.
+    fn estimate(&self, table: &str) -> Result<Option<u64>, Error> {
+        self.rows(
+            "SELECT max(CAST(stat AS INTEGER)) FROM sqlite_stat1 WHERE tbl = ?1",
+            [table],
+            |row| row.get::<_, Option<i64>>(0),
+        )
+        .map(|found| {
+            let counted = found.into_iter().flatten().next()?;
+            u64::try_from(counted).ok()
+        })
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, Error> {
+        self.session.watch().begin();
+        let found = || -> rusqlite::Result<Vec<T>> {
+            let mut statement = self.session.connection().prepare(sql)?;
+            statement.query_map(params, read)?.collect()
+        };
+        found().map_err(|failure| {
+            self.session
+                .cut_short(&failure, self.ticket)
+                .unwrap_or_else(|| error::of_statement(&failure))
+        })
+    }
+}
+
+struct FoundColumn {
+    name: String,
+    type_name: String,
+    not_null: bool,
+    default: Option<String>,
+    key_place: i64,
+    hidden: i64,
+}
+
+impl FoundColumn {
+    fn default_or_generation(&self, ddl: Option<&str>) -> Option<String> {
+        let kept = match self.hidden {
+            2 => "virtual",
+            3 => "stored",
+            _ => return self.default.clone(),
+        };
+        let expression = ddl
+            .and_then(|ddl| ddl::generated_by(ddl, &self.name))
+            .unwrap_or_default();
+        Some(format!("generated always as {expression} {kept}"))
+    }
+}
+
+fn kind_of(found: &str) -> &'static str {
+    match found {
+        "view" => "view",
+        "virtual" => "virtual table",
+        _ => "table",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::Store as _;
+    use store::schema::Pattern;
+
+    use crate::fixture::{Database, LONG};
+
+    use super::*;
+
+    const SHOP: &str = "
+        create table customer(id integer primary key, email text not null unique, joined text default (date('now')));
+        create table \"order\"(id int primary key, customer integer references customer, net decimal(10, 2) not null,
+            gross as (net * 1.19) stored, foreign key (id, net) references line(a, b));
+        create index big on \"order\"(customer, abs(net) desc) where net > 1000;
+        create table line(a, b, primary key (b, a)) without rowid;
+        create view totals as select customer, sum(net) as total from \"order\" group by customer;
+        create view broken as select * from gone;
+        create virtual table note using fts5(body);
+        insert into customer(email) values ('a'), ('b'); analyze;";
+
+    fn request() -> Request {
+        Request {
+            table: None,
+            like: None,
+            detail: Detail::Full,
+            after: None,
+            page: 100,
+            timeout: LONG,
+        }
+    }
+
+    async fn names(database: &Database, request: Request) -> (Vec<String>, bool) {
+        let page = database.store().schema(request).await.unwrap();
+        let names = page.tables.into_iter().map(|table| table.name.name);
+        (names.collect(), page.more)
+    }
+
+    #[tokio::test]
+    async fn tables_are_told_with_their_keys_indexes_and_generation() {
+        let database = Database::made_by(SHOP);
+        let page = database.store().schema(request()).await.unwrap();
+        let kinds: Vec<_> = page
+            .tables
+            .iter()
+            .map(|table| (table.name.name.as_str(), table.kind))
+            .collect();
+        let expected = [
+            ("broken", "view"),
+            ("customer", "table"),
+            ("line", "table"),
+            ("note", "virtual table"),
+            ("order", "table"),
+            ("totals", "view"),
+        ];
+        assert_eq!(kinds, expected);
+        let [broken, customer, line, note, order, totals] = page.tables.as_slice() else {
+            panic!("{}", page.tables.len());
+        };
+        assert!(broken.columns.is_empty() && broken.ddl.is_some());
+        assert_eq!(customer.row_estimate, Some(2));
+        let nullable: Vec<bool> = customer
+            .columns
+            .iter()
+            .map(|column| column.nullable)
+            .collect();
+        assert_eq!(nullable, [false, false, true]);
+        assert_eq!(customer.columns[2].default.as_deref(), Some("date('now')"));
+        assert!(customer.indexes[0].unique);
+        assert_eq!(customer.indexes[0].columns, ["email"]);
+        assert_eq!(line.primary_key, ["b", "a"]);
+        assert!(line.columns.iter().all(|column| !column.nullable));
+        assert_eq!(note.columns.len(), 1);
+        assert_eq!(totals.columns.len(), 2);
+        // A primary key that is no `INTEGER` may hold null in SQLite.
+        assert!(order.columns[0].nullable);
+        assert_eq!(order.columns[2].type_name, "decimal(10, 2)");
+        assert_eq!(
+            order.columns[3].default.as_deref(),
+            Some("generated always as (net * 1.19) stored")
+        );
+        assert_eq!(order.foreign_keys.len(), 2);
+        assert_eq!(order.foreign_keys[0].references.name, "customer");
+        assert!(order.foreign_keys[0].referenced_columns.is_empty());
+        assert_eq!(order.foreign_keys[1].columns, ["id", "net"]);
+        assert_eq!(order.foreign_keys[1].referenced_columns, ["a", "b"]);
+        assert_eq!(order.indexes.len(), 1);
+        assert_eq!(order.indexes[0].columns, ["customer", "abs(net) desc"]);
+        assert_eq!(order.indexes[0].condition.as_deref(), Some("net > 1000"));
+    }
+
+    #[tokio::test]
+    async fn pages_follow_each_other_and_can_be_narrowed() {
+        let database = Database::made_by(SHOP);
+        let first = Request {
+            page: 2,
+            detail: Detail::Names,
+            ..request()
+        };
+        assert_eq!(
+            names(&database, first.clone()).await,
+            (vec!["broken".into(), "customer".into()], true)
+        );
+        let after = TableName {
+            schema: None,
+            name: "note".into(),
+        };
+        let last = Request {
+            after: Some(after),
+            ..first.clone()
+        };
+        assert_eq!(
+            names(&database, last).await,
+            (vec!["order".into(), "totals".into()], false)
+        );
+        for table in ["ORDER", "main.order"] {
+            let one = Request {
+                table: Some(table.into()),
+                ..first.clone()
+            };
+            assert_eq!(names(&database, one).await, (vec!["order".into()], false));
+        }
+        let like = Request {
+            like: Some(Pattern::new("*o*e*")),
+            ..request()
+        };
+        assert_eq!(
+            names(&database, like).await,
+            (
+                vec![
+                    "broken".into(),
+                    "customer".into(),
+                    "note".into(),
+                    "order".into()
+                ],
+                false
+            )
+        );
+        let none = Request {
+            table: Some("note_data".into()),
+            ..request()
+        };
+        assert_eq!(names(&database, none).await, (vec![], false));
+    }
+}

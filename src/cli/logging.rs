@@ -1,0 +1,73 @@
+//! Logs, to standard error alone.
+
+use std::io::{self, IsTerminal};
+
+use rhizodat::config::{Config, Log, LogFormat};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, ParseError};
+use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
+
+/// Libraries that tell at `info` what only their authors want to know.
+const QUIET: [&str; 2] = ["sqlx", "rmcp"];
+
+/// Why logging could not begin.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Error {
+    /// The filter was checked, so this is a fault of the program.
+    #[error("the log filter cannot be used: {0}")]
+    Filter(#[from] ParseError),
+    /// Something else logs already.
+    #[error("logging cannot begin: {0}")]
+    Begun(#[from] TryInitError),
+}
+
+/// Begins to log, with the warnings of the configuration.
+pub(crate) fn begin(config: &Config) -> Result<(), Error> {
+    let Log { filter, format } = &config.log;
+    let subscriber = tracing_subscriber::fmt()
+        .with_env_filter(quieted(filter)?)
+        .with_writer(io::stderr)
+        .with_ansi(io::stderr().is_terminal())
+        // It would tell of a closed standard error on standard error, and panic.
+        .log_internal_errors(false);
+    match format {
+        LogFormat::Text => subscriber.finish().try_init()?,
+        LogFormat::Json => subscriber.json().finish().try_init()?,
+    }
+    for warning in &config.warnings {
+        tracing::warn!(hint = warning.hint, "{}", warning.message);
+    }
+    Ok(())
+}
+
+/// The filter with [`QUIET`] libraries kept at `warn` where it would let more through and does not
+/// name them.
+fn quieted(filter: &str) -> Result<EnvFilter, ParseError> {
+    let asked = EnvFilter::try_new(filter)?;
+    if asked.max_level_hint() <= Some(LevelFilter::WARN) {
+        return Ok(asked);
+    }
+    let mut quieted = filter.to_owned();
+    for library in QUIET.iter().filter(|library| !filter.contains(**library)) {
+        quieted.push_str(&format!(",{library}=warn"));
+    }
+    EnvFilter::try_new(quieted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_are_quiet_unless_they_are_named_and_never_louder_than_asked() {
+        for (filter, effective) in [
+            ("off", "off"),
+            ("warn", "warn"),
+            ("error", "error"),
+            ("info", "sqlx=warn,rmcp=warn,info"),
+            ("debug,sqlx=trace", "sqlx=trace,rmcp=warn,debug"),
+        ] {
+            assert_eq!(quieted(filter).unwrap().to_string(), effective);
+        }
+    }
+}

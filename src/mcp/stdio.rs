@@ -1,0 +1,241 @@
+//! MCP over standard input and output, one JSON-RPC message a line. Whatever a client writes is
+//! answered as JSON-RPC has it, and the server lives on.
+
+use std::io;
+use std::time::Duration;
+
+use rmcp::model::{ErrorCode, RequestId};
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde::Deserialize;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+/// The longest line that is read. Statements are far shorter; parameters can be long.
+const LONGEST_LINE: usize = 4 * 1024 * 1024;
+
+/// How much is read at once.
+const READ_AT_ONCE: usize = 16 * 1024;
+
+/// How many lines wait to be written before those who send wait too.
+const MOST_UNWRITTEN: usize = 64;
+
+/// How long closing waits for a client that does not read.
+const LAST_LINES: Duration = Duration::from_millis(200);
+
+/// A transport over a reader and a writer of lines.
+pub(super) struct Lines<R> {
+    reader: R,
+    /// Whole lines to the task that writes them, so that no interruption tears one.
+    outgoing: Option<mpsc::Sender<Vec<u8>>>,
+    writer: JoinHandle<()>,
+    /// What was read and not yet taken as a line.
+    unread: Vec<u8>,
+    /// How much of `unread` is known to hold no line break.
+    searched: usize,
+    line: LineState,
+    opened: Opened,
+    /// An error to be sent before more is read. Kept until it is, since reading can be interrupted.
+    refusal: Option<Vec<u8>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineState {
+    Reading,
+    /// The line was too long; the rest of it is thrown away.
+    Skipping,
+}
+
+/// Whether a request has been passed on. Before the first, notifications mean nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Opened {
+    NotYet,
+    Yes,
+}
+
+impl<R> Lines<R> {
+    pub(super) fn new<W: AsyncWrite + Send + Unpin + 'static>(reader: R, writer: W) -> Self {
+        let (outgoing, lines) = mpsc::channel(MOST_UNWRITTEN);
+        Self {
+            reader,
+            outgoing: Some(outgoing),
+            writer: tokio::spawn(write_lines(lines, writer)),
+            unread: Vec::new(),
+            searched: 0,
+            line: LineState::Reading,
+            opened: Opened::NotYet,
+            refusal: None,
+        }
+    }
+
+    /// The next whole line that was read, without its line break.
+    fn take_line(&mut self) -> Option<Result<Vec<u8>, TooLong>> {
+        loop {
+            let tail = self.unread.get(self.searched..).unwrap_or_default();
+            let Some(offset) = tail.iter().position(|&byte| byte == b'\n') else {
+                self.searched = self.unread.len();
+                if self.searched <= LONGEST_LINE {
+                    return None;
+                }
+                self.unread = Vec::new();
+                self.searched = 0;
+                let first_time = self.line == LineState::Reading;
+                self.line = LineState::Skipping;
+                return first_time.then_some(Err(TooLong));
+            };
+            let end = self.searched + offset;
+            let rest = self.unread.split_off(end + 1);
+            let mut line = std::mem::replace(&mut self.unread, rest);
+            self.searched = 0;
+            line.truncate(end);
+            if self.line == LineState::Skipping {
+                self.line = LineState::Reading;
+                continue;
+            }
+            if line.len() > LONGEST_LINE {
+                return Some(Err(TooLong));
+            }
+            if line.last() == Some(&b'\r') {
+                line.pop();
+            }
+            return Some(Ok(line));
+        }
+    }
+
+    /// What a line says, or the answer to one that says nothing.
+    fn understand(&mut self, line: &[u8]) -> Understood {
+        if line.iter().all(u8::is_ascii_whitespace) {
+            return Understood::Nothing;
+        }
+        let message = match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) {
+            Ok(message) => message,
+            Err(error) => return Understood::Refused(refusal(line, &error)),
+        };
+        match &message {
+            RxJsonRpcMessage::<RoleServer>::Request(_) => self.opened = Opened::Yes,
+            _ if self.opened == Opened::NotYet => return Understood::Nothing,
+            _ => {}
+        }
+        Understood::Message(Box::new(message))
+    }
+}
+
+struct TooLong;
+
+enum Understood {
+    Message(Box<RxJsonRpcMessage<RoleServer>>),
+    Refused(Vec<u8>),
+    Nothing,
+}
+
+impl<R> Transport<RoleServer> for Lines<R>
+where
+    R: AsyncRead + Send + Unpin,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let outgoing = self.outgoing.clone();
+        async move {
+            let mut line = serde_json::to_vec(&item)?;
+            line.push(b'\n');
+            match outgoing {
+                Some(outgoing) => outgoing.send(line).await.map_err(|_| closed()),
+                None => Err(closed()),
+            }
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            if let Some(refusal) = &self.refusal {
+                // Cancel-safe: interrupted, nothing was sent.
+                self.outgoing.as_ref()?.send(refusal.clone()).await.ok()?;
+                self.refusal = None;
+            }
+            match self.take_line() {
+                Some(Ok(line)) => match self.understand(&line) {
+                    Understood::Message(message) => return Some(*message),
+                    Understood::Refused(refusal) => self.refusal = Some(refusal),
+                    Understood::Nothing => {}
+                },
+                Some(Err(TooLong)) => {
+                    let message = format!("a message has at most {LONGEST_LINE} bytes");
+                    self.refusal = Some(error_line(None, ErrorCode::INVALID_REQUEST, &message));
+                }
+                None => {
+                    self.unread.reserve(READ_AT_ONCE);
+                    // Cancel-safe: interrupted, nothing was read.
+                    match self.reader.read_buf(&mut self.unread).await {
+                        Ok(0) => return None,
+                        Ok(_) => {}
+                        Err(error) => {
+                            tracing::warn!(%error, "standard input failed");
+                            return None;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.outgoing = None;
+        if tokio::time::timeout(LAST_LINES, &mut self.writer)
+            .await
+            .is_err()
+        {
+            self.writer.abort();
+        }
+        Ok(())
+    }
+}
+
+fn closed() -> io::Error {
+    io::Error::new(io::ErrorKind::BrokenPipe, "the client no longer reads")
+}
+
+async fn write_lines<W: AsyncWrite + Unpin>(mut lines: mpsc::Receiver<Vec<u8>>, mut writer: W) {
+    while let Some(line) = lines.recv().await {
+        let written = async {
+            writer.write_all(&line).await?;
+            writer.flush().await
+        };
+        if let Err(error) = written.await {
+            tracing::debug!(%error, "standard output failed");
+            return;
+        }
+    }
+}
+
+/// The parts of a message that an error answers to.
+#[derive(Deserialize)]
+struct Head {
+    id: Option<serde_json::Value>,
+}
+
+fn refusal(line: &[u8], error: &serde_json::Error) -> Vec<u8> {
+    if !error.is_data() {
+        let message = "the line is no JSON in UTF-8";
+        return error_line(None, ErrorCode::PARSE_ERROR, message);
+    }
+    let id = serde_json::from_slice::<Head>(line)
+        .ok()
+        .and_then(|head| head.id)
+        .and_then(|id| serde_json::from_value::<RequestId>(id).ok());
+    let message = "the line is no JSON-RPC 2.0 message";
+    error_line(id, ErrorCode::INVALID_REQUEST, message)
+}
+
+fn error_line(id: Option<RequestId>, code: ErrorCode, message: &str) -> Vec<u8> {
+    let error = serde_json::json!({
+        "jsonrpc": "2.0",
+        "id": id,
+        "error": {"code": code.0, "message": message},
+    });
+    format!("{error}\n").into_bytes()
+}

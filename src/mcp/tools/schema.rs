@@ -1,0 +1,305 @@
+//! `schema`: what a store holds, a page at a time within the byte limit.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use store::schema::{Detail, Page, Pattern, Request, Table, TableColumn, TableName};
+use store::{Code, Error, nearest, or_list};
+
+use super::{Description, Failure, parameters};
+use crate::mcp::arguments::Arguments;
+use crate::mcp::gateway::Gateway;
+use crate::mcp::reply::Reply;
+use crate::stores::Handle;
+
+/// How many tables are asked for at once.
+const PAGE: usize = 100;
+
+/// How many names are looked through for the nearest to one that does not exist.
+const NAMES: usize = 1000;
+
+pub(super) fn described() -> Description {
+    (
+        "Schema",
+        "Show a store's tables: columns, types, keys, indexes.",
+        parameters(
+            json!({
+                "store": {"type": "string"},
+                "table": {"type": "string", "description": "Only this table"},
+                "like": {"type": "string", "description": "`*` pattern over schema.table"},
+                "detail": {"type": "string", "enum": ["names", "columns", "full"]},
+                "cursor": {"type": "string"},
+            }),
+            &["store"],
+        ),
+        json!({
+            "type": "object",
+            "properties": {
+                "tables": {"type": "array", "items": {"type": "object"}},
+                "cursor": {"type": "string"},
+            },
+            "required": ["tables"],
+        }),
+    )
+}
+
+/// Where a listing goes on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Cursor {
+    /// After this table.
+    schema: Option<String>,
+    table: Option<String>,
+    /// In the table that follows, after this many columns.
+    columns: usize,
+}
+
+impl Cursor {
+    fn after(&self) -> Option<TableName> {
+        self.table.clone().map(|name| TableName {
+            schema: self.schema.clone(),
+            name,
+        })
+    }
+
+    fn write(&self) -> String {
+        URL_SAFE_NO_PAD.encode(json!(self).to_string())
+    }
+
+    fn read(text: &str) -> Result<Self, Error> {
+        URL_SAFE_NO_PAD
+            .decode(text)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .ok_or_else(|| {
+                Error::new(
+                    Code::InvalidArgument,
+                    "`cursor` is not one that `schema` gave",
+                )
+                .with_hint("pass the cursor of the previous answer, and otherwise none")
+            })
+    }
+}
+
+pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<Reply, Failure> {
+    let name = arguments.required_text("store")?;
+    let table = arguments.text("table")?;
+    let like = arguments.text("like")?.map(Pattern::new);
+    let detail = detail(arguments.text("detail")?.as_deref())?;
+    let cursor = match arguments.text("cursor")? {
+        Some(text) => Cursor::read(&text)?,
+        None => Cursor::default(),
+    };
+    arguments.finish()?;
+    let handle = gateway.stores.get(&name)?;
+    let failed = Failure::of(&name);
+
+    let mut listing = Listing {
+        gateway,
+        tables: Vec::new(),
+        bytes: 0,
+        next: None,
+    };
+    let mut at = cursor.clone();
+    loop {
+        let request = Request {
+            table: table.clone(),
+            like: like.clone(),
+            detail,
+            after: at.after(),
+            page: PAGE,
+            timeout: gateway.query_timeout,
+        };
+        let page = handle.schema(request).await.map_err(&failed)?;
+        let more = page.more;
+        at = match listing.take(page, at).map_err(&failed)? {
+            Some(reached) if more => reached,
+            _ => break,
+        };
+    }
+    if listing.tables.is_empty() && cursor == Cursor::default() {
+        if let Some(missing) = &table {
+            return Err(failed(not_found(handle, missing).await));
+        }
+    }
+    let mut notes = vec![format!("table_count: {}", listing.tables.len())];
+    let mut content = json!({ "tables": listing.tables });
+    if let Some(next) = listing.next {
+        let cursor = next.write();
+        notes.push(format!("cursor: {cursor}"));
+        notes.push(
+            "hint: more follows; call again with this cursor, or narrow with `like` or `detail`"
+                .to_owned(),
+        );
+        if let Some(members) = content.as_object_mut() {
+            members.insert("cursor".to_owned(), Value::String(cursor));
+        }
+    }
+    let shown = json!({ "tables": content.get("tables") });
+    Ok(Reply {
+        notes,
+        data: gateway.encode(&shown).map_err(&failed)?,
+        structured: gateway.structured(content),
+    })
+}
+
+fn detail(word: Option<&str>) -> Result<Detail, Error> {
+    match word {
+        None | Some("columns") => Ok(Detail::Columns),
+        Some("names") => Ok(Detail::Names),
+        Some("full") => Ok(Detail::Full),
+        Some(other) => {
+            let shown: String = other.chars().take(40).collect();
+            let message = format!("`detail` cannot be `{shown}`");
+            Err(Error::new(Code::InvalidArgument, message)
+                .with_hint("one of `names`, `columns` or `full`"))
+        }
+    }
+}
+
+/// The tables taken so far.
+struct Listing<'a> {
+    gateway: &'a Gateway,
+    tables: Vec<Value>,
+    bytes: u64,
+    next: Option<Cursor>,
+}
+
+impl Listing<'_> {
+    /// Takes tables while they fit. Answers how far it came, or `None` where the limit stopped it.
+    fn take(&mut self, page: Page, from: Cursor) -> Result<Option<Cursor>, Error> {
+        let most = self.gateway.guard.limits().max_bytes;
+        let mut reached = from;
+        for mut table in page.tables {
+            let skipped = reached.columns;
+            table.columns = table.columns.split_off(skipped.min(table.columns.len()));
+            let shown = document(&table);
+            let bytes = self.size(&shown)?;
+            if self.bytes + bytes > most {
+                if self.tables.is_empty() {
+                    self.take_part(table, &mut reached, most)?;
+                }
+                self.next = Some(reached);
+                return Ok(None);
+            }
+            self.bytes += bytes;
+            self.tables.push(shown);
+            reached = Cursor {
+                schema: table.name.schema,
+                table: Some(table.name.name),
+                columns: 0,
+            };
+        }
+        Ok(Some(reached))
+    }
+
+    /// Takes as many columns of a table as fit: it alone is larger than a result may be.
+    fn take_part(
+        &mut self,
+        mut table: Table,
+        reached: &mut Cursor,
+        most: u64,
+    ) -> Result<(), Error> {
+        let mut fitting = table.columns.len();
+        let columns = table.columns.clone();
+        table.ddl = None;
+        loop {
+            table.columns = columns.iter().take(fitting).cloned().collect();
+            let shown = document(&table);
+            if self.size(&shown)? <= most || fitting <= 1 {
+                self.tables.push(shown);
+                reached.columns += fitting.max(1);
+                return Ok(());
+            }
+            fitting /= 2;
+        }
+    }
+
+    fn size(&self, table: &Value) -> Result<u64, Error> {
+        let encoded = self.gateway.encode(&json!({ "tables": [table] }))?;
+        Ok(encoded.len() as u64)
+    }
+}
+
+/// A table as it is shown: what is empty is left out.
+fn document(table: &Table) -> Value {
+    let mut members = serde_json::Map::new();
+    let mut add = |name: &str, value: Value| {
+        let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        if !is_empty {
+            members.insert(name.to_owned(), value);
+        }
+    };
+    add("table", json!(table.name.to_string()));
+    add("kind", json!(table.kind));
+    add("row_estimate", json!(table.row_estimate));
+    add("comment", json!(table.comment));
+    add("columns", columns(&table.columns));
+    add("primary_key", json!(table.primary_key));
+    let foreign_keys = table.foreign_keys.iter().map(|key| {
+        json!({
+            "columns": key.columns.join(", "),
+            "references": key.references.to_string(),
+            "referenced_columns": key.referenced_columns.join(", "),
+        })
+    });
+    add("foreign_keys", foreign_keys.collect());
+    let indexes = table.indexes.iter().map(|index| {
+        json!({
+            "name": index.name,
+            "unique": index.unique,
+            "columns": index.columns.join(", "),
+            "condition": index.condition,
+        })
+    });
+    add("indexes", indexes.collect());
+    add("ddl", json!(table.ddl));
+    Value::Object(members)
+}
+
+/// Columns with the same members each, so that they read as one table.
+fn columns(columns: &[TableColumn]) -> Value {
+    let has_default = columns.iter().any(|column| column.default.is_some());
+    let has_comment = columns.iter().any(|column| column.comment.is_some());
+    columns
+        .iter()
+        .map(|column| {
+            let mut shown = json!({
+                "name": column.name,
+                "type": column.type_name,
+                "nullable": column.nullable,
+            });
+            if let Some(members) = shown.as_object_mut() {
+                if has_default {
+                    members.insert("default".to_owned(), json!(column.default));
+                }
+                if has_comment {
+                    members.insert("comment".to_owned(), json!(column.comment));
+                }
+            }
+            shown
+        })
+        .collect()
+}
+
+async fn not_found(handle: &Handle, missing: &str) -> Error {
+    let error = Error::new(Code::NotFound, format!("there is no table `{missing}`"));
+    let request = Request {
+        table: None,
+        like: None,
+        detail: Detail::Names,
+        after: None,
+        page: NAMES,
+        timeout: std::time::Duration::ZERO,
+    };
+    let Ok(page) = handle.schema(request).await else {
+        return error;
+    };
+    let full: Vec<String> = page.tables.iter().map(|t| t.name.to_string()).collect();
+    let bare = page.tables.iter().map(|t| t.name.name.as_str());
+    let close = nearest(missing, full.iter().map(String::as_str).chain(bare));
+    if close.is_empty() {
+        return error.with_hint("list the tables with `detail` `names`");
+    }
+    error.with_hint(format!("did you mean {}?", or_list(&close)))
+}

@@ -41,13 +41,18 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let env_file = arguments.env_file.as_deref();
     match arguments.command.unwrap_or(Command::Serve) {
         Command::Serve => {
-            let config = logged_config(env_file)?;
+            let config = load(env_file)?;
+            logging::begin(&config.log)?;
+            logging::warn(&config.warnings);
             let stores = Stores::open(&config)?;
             block_on(mcp::serve(&config, stores))??;
         }
         Command::Check { json } => {
-            let config = logged_config(env_file)?;
-            return Ok(block_on(cli::check::run(config, Report::asked(json)))??);
+            let config = load(env_file)?;
+            logging::begin(&config.log)?;
+            output::warn(&config.warnings);
+            let stores = Stores::open(&config)?;
+            return Ok(block_on(cli::check::run(&stores, Report::asked(json)))??);
         }
         Command::Config {
             reference: true, ..
@@ -55,19 +60,13 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Config { json, .. } => {
             cli::config::run(&load(env_file)?, Report::asked(json))?;
         }
-        Command::Demo { dir } => return Ok(block_on(cli::demo::run(dir))??),
+        Command::Demo { dir } => block_on(cli::demo::run(dir))??,
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn load(env_file: Option<&Path>) -> Result<Config, Problems> {
     Config::load(std::env::vars_os(), env_file)
-}
-
-fn logged_config(env_file: Option<&Path>) -> anyhow::Result<Config> {
-    let config = load(env_file)?;
-    logging::begin(&config)?;
-    Ok(config)
 }
 
 fn block_on<F: Future>(work: F) -> anyhow::Result<F::Output> {

@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal};
 
-use rhizodat::config::{Config, Log, LogFormat};
+use rhizodat::config::{Log, LogFormat};
+use store::Problem;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{LevelFilter, ParseError};
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
@@ -21,9 +22,9 @@ pub(crate) enum Error {
     Begun(#[from] TryInitError),
 }
 
-/// Begins to log, with the warnings of the configuration.
-pub(crate) fn begin(config: &Config) -> Result<(), Error> {
-    let Log { filter, format } = &config.log;
+/// Begins to log.
+pub(crate) fn begin(log: &Log) -> Result<(), Error> {
+    let Log { filter, format } = log;
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(quieted(filter)?)
         .with_writer(io::stderr)
@@ -34,10 +35,14 @@ pub(crate) fn begin(config: &Config) -> Result<(), Error> {
         LogFormat::Text => subscriber.finish().try_init()?,
         LogFormat::Json => subscriber.json().finish().try_init()?,
     }
-    for warning in &config.warnings {
+    Ok(())
+}
+
+/// Logs what is unwise.
+pub(crate) fn warn(warnings: &[Problem]) {
+    for warning in warnings {
         tracing::warn!(hint = warning.hint, "{}", warning.message);
     }
-    Ok(())
 }
 
 /// The filter with [`QUIET`] libraries kept at `warn` where it would let more through and does not

@@ -49,7 +49,7 @@ pub(crate) enum Command {
     },
     /// Make two small databases and play a session against them
     Demo {
-        /// Where to make them; a temporary directory where nothing is said
+        /// Where to make them; `rhizodat-demo` in the current directory where nothing is said
         #[arg(long, value_name = "DIR")]
         dir: Option<PathBuf>,
     },

@@ -37,8 +37,10 @@ impl Arguments {
 
     /// A text that must be given.
     pub(super) fn required_text(&mut self, name: &'static str) -> Result<String, Error> {
-        self.text(name)?
-            .ok_or_else(|| Error::new(Code::InvalidArgument, format!("`{name}` is missing")))
+        self.text(name)?.ok_or_else(|| {
+            Error::new(Code::InvalidArgument, format!("`{name}` is missing"))
+                .with_hint("call again with it")
+        })
     }
 
     /// A positive integer that may be left out.
@@ -102,6 +104,7 @@ fn wrong(name: &str, wanted: &str, given: &Value) -> Error {
         Code::InvalidArgument,
         format!("`{name}` must be {wanted}, and is `{given}`"),
     )
+    .with_hint("call again with that parameter mended, or without it where it may be left out")
 }
 
 #[cfg(test)]

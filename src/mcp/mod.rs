@@ -41,7 +41,7 @@ pub async fn serve(config: &Config, stores: Stores) -> Result<(), Error> {
     let stopping = CancellationToken::new();
     let server = Server::new(Arc::clone(&gateway), stopping.clone());
     let (reader, writer) = stdio_pipes();
-    let lines = Lines::new(reader, writer);
+    let lines = Lines::new(reader, writer, stopping.clone());
     let served = async {
         match server.serve_with_ct(lines, stopping.clone()).await {
             Ok(running) => {

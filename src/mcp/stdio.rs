@@ -11,6 +11,7 @@ use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
 
 /// The longest line that is read. Statements are far shorter; parameters can be long.
 const LONGEST_LINE: usize = 4 * 1024 * 1024;
@@ -38,6 +39,8 @@ pub(super) struct Lines<R> {
     opened: Opened,
     /// An error to be sent before more is read. Kept until it is, since reading can be interrupted.
     refusal: Option<Vec<u8>>,
+    /// Cancelled when the input ends: a client that is gone waits for no answer.
+    ended: CancellationToken,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +58,12 @@ enum Opened {
 }
 
 impl<R> Lines<R> {
-    pub(super) fn new<W: AsyncWrite + Send + Unpin + 'static>(reader: R, writer: W) -> Self {
+    /// Lines of `reader` and to `writer`. `ended` is cancelled when the input ends.
+    pub(super) fn new<W: AsyncWrite + Send + Unpin + 'static>(
+        reader: R,
+        writer: W,
+        ended: CancellationToken,
+    ) -> Self {
         let (outgoing, lines) = mpsc::channel(MOST_UNWRITTEN);
         Self {
             reader,
@@ -66,6 +74,7 @@ impl<R> Lines<R> {
             line: LineState::Reading,
             opened: Opened::NotYet,
             refusal: None,
+            ended,
         }
     }
 
@@ -151,6 +160,28 @@ where
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let message = self.next_message().await;
+        if message.is_none() {
+            self.ended.cancel();
+        }
+        message
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.outgoing = None;
+        if tokio::time::timeout(LAST_LINES, &mut self.writer)
+            .await
+            .is_err()
+        {
+            self.writer.abort();
+        }
+        Ok(())
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin> Lines<R> {
+    /// The next message; `None` when the input has ended or nobody reads the answers.
+    async fn next_message(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             if let Some(refusal) = &self.refusal {
                 // Cancel-safe: interrupted, nothing was sent.
@@ -181,17 +212,6 @@ where
                 }
             }
         }
-    }
-
-    async fn close(&mut self) -> io::Result<()> {
-        self.outgoing = None;
-        if tokio::time::timeout(LAST_LINES, &mut self.writer)
-            .await
-            .is_err()
-        {
-            self.writer.abort();
-        }
-        Ok(())
     }
 }
 

@@ -74,6 +74,10 @@ pub(crate) fn sqlstate(error: &sqlx::Error) -> Option<String> {
 
 fn from_driver(error: &sqlx::Error) -> Error {
     let message = match error {
+        // The TLS library hands its own errors over as invalid data.
+        sqlx::Error::Io(source) if source.kind() == std::io::ErrorKind::InvalidData => {
+            format!("TLS failed: {source}")
+        }
         sqlx::Error::Io(source) => {
             format!(
                 "the connection failed: {}",
@@ -84,7 +88,7 @@ fn from_driver(error: &sqlx::Error) -> Error {
         other => lower_first(&other.to_string()),
     };
     let hint = match error {
-        sqlx::Error::Tls(_) => {
+        _ if message.starts_with("TLS failed") => {
             "check `sslmode` and `sslrootcert` of the store's DSN; `rhizodat-mcp check` tells more"
         }
         sqlx::Error::Io(_) => "check that the server runs and that the DSN names its host and port",

@@ -286,6 +286,7 @@ mod tests {
             (" select ';' -- x\n;; /* ; */ -- end", " select ';'"),
             ("select 1 -- a;b", "select 1"),
             ("table t", "table t"),
+            ("select 1 /* open", "select 1 /* open"),
         ] {
             assert_eq!(check(text).unwrap().text, kept);
         }

@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     Semicolon,
     /// `(`
     Open,
+    /// A comment that is not closed.
+    Unclosed,
     /// Any other character or number.
     Other,
 }
@@ -31,8 +33,8 @@ pub(crate) struct Token<'a> {
     pub(crate) end: usize,
 }
 
-/// The tokens of `text`, without white space and comments. An unterminated quote or comment ends at
-/// the end of the text: the server refuses it.
+/// The tokens of `text`, without white space and comments. An unterminated quote ends at the end of
+/// the text, and an unterminated comment is a token: the server refuses both.
 pub(crate) fn tokens(text: &str) -> Vec<Token<'_>> {
     let mut lexer = Lexer {
         text,
@@ -52,6 +54,13 @@ struct Lexer<'a> {
     at: usize,
 }
 
+/// How a run of white space and comments ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Blank {
+    Closed,
+    Unclosed,
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Backslash {
     Escapes,
@@ -64,7 +73,13 @@ impl<'a> Lexer<'a> {
     }
 
     fn next_token(&mut self) -> Option<Token<'a>> {
-        self.skip_blank();
+        if self.skip_blank() == Blank::Unclosed {
+            return Some(Token {
+                kind: Kind::Unclosed,
+                text: "",
+                end: self.at,
+            });
+        }
         let start = self.at;
         let first = self.peek(0)?;
         let kind = match first {
@@ -89,13 +104,17 @@ impl<'a> Lexer<'a> {
     }
 
     /// White space and comments. Block comments nest.
-    fn skip_blank(&mut self) {
+    fn skip_blank(&mut self) -> Blank {
         loop {
             match (self.peek(0), self.peek(1)) {
                 (Some(byte), _) if is_blank(byte) => self.at += 1,
                 (Some(b'-'), Some(b'-')) => self.skip_line(),
-                (Some(b'/'), Some(b'*')) => self.skip_block(),
-                _ => return,
+                (Some(b'/'), Some(b'*')) => {
+                    if self.skip_block() == Blank::Unclosed {
+                        return Blank::Unclosed;
+                    }
+                }
+                _ => return Blank::Closed,
             }
         }
     }
@@ -106,7 +125,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    fn skip_block(&mut self) {
+    fn skip_block(&mut self) -> Blank {
         let mut depth = 0usize;
         loop {
             match (self.peek(0), self.peek(1)) {
@@ -118,11 +137,11 @@ impl<'a> Lexer<'a> {
                     depth -= 1;
                     self.at += 2;
                     if depth == 0 {
-                        return;
+                        return Blank::Closed;
                     }
                 }
                 (Some(_), _) => self.at += 1,
-                (None, _) => return,
+                (None, _) => return Blank::Unclosed,
             }
         }
     }
@@ -271,7 +290,8 @@ mod tests {
             ("\"a;\"\"b\";", vec!["\"a;\"\"b\"", ";"]),
             ("U&\"d\\0061\"(", vec!["U&\"d\\0061\"", "("]),
             ("naïve é", vec!["naïve", "é"]),
-            ("/* open", vec![]),
+            ("/* open", vec![""]),
+            ("a /* /* */", vec!["a", ""]),
             ("'open ;", vec!["'open ;"]),
         ] {
             assert_eq!(written(text), expected, "{text}");

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
+use sqlx::ConnectOptions as _;
 use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use store::{Dsn, Host, Problem, or_list};
 
@@ -152,7 +153,9 @@ impl Options {
                     .ssl_mode(ssl_mode)
                     .application_name(application)
                     // A start-up option that poolers refuse; sessions set it themselves.
-                    .extra_float_digits(None);
+                    .extra_float_digits(None)
+                    // What callers ask, and with which values, is for no log.
+                    .disable_statement_logging();
                 target = if host.name.starts_with('/') {
                     target.socket(&host.name)
                 } else {

@@ -153,6 +153,11 @@ impl Pool {
         };
         match tokio::time::timeout(allowed, attempt).await {
             Ok(connected) => connected,
+            Err(_) if timeout <= self.connect_timeout => Err(Error::new(
+                Code::Timeout,
+                format!("no connection within the {timeout:?} of the call"),
+            )
+            .with_hint("call again; the server may be slow to take connections")),
             Err(_) => Err(Error::new(
                 Code::StoreUnreachable,
                 format!("no connection within {allowed:?}"),

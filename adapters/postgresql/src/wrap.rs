@@ -106,8 +106,13 @@ fn shown(number: usize, width: Width, cell_bytes: u64) -> String {
         Width::Fixed => return format!("c{number}"),
         Width::Bytes => format!("pg_catalog.substring(c{number}, 1, {cell_bytes})"),
         // The cast keeps the branches of one type: else the short ones would lose their padding.
-        Width::Padded => format!("({})::pg_catalog.bpchar", beginning(number, cell_bytes)),
-        Width::Text | Width::TextLike | Width::Output => beginning(number, cell_bytes),
+        Width::Padded => {
+            let padded = format!("pg_catalog.format('%s', c{number})");
+            format!("({})::pg_catalog.bpchar", beginning(&padded, cell_bytes))
+        }
+        Width::Text | Width::TextLike | Width::Output => {
+            beginning(&format!("c{number}::pg_catalog.text"), cell_bytes)
+        }
     };
     format!(
         "CASE WHEN {} > {cell_bytes} THEN {cut} ELSE c{number} END",
@@ -117,9 +122,8 @@ fn shown(number: usize, width: Width, cell_bytes: u64) -> String {
 
 /// The beginning of a text of at most `cell_bytes` bytes: that many characters where they are one
 /// byte each, else a fourth of them, which is the longest that is sure to fit (UTF-8).
-fn beginning(number: usize, cell_bytes: u64) -> String {
+fn beginning(text: &str, cell_bytes: u64) -> String {
     let sure = (cell_bytes / 4).max(1);
-    let text = format!("c{number}::pg_catalog.text");
     let long = format!("pg_catalog.substring({text}, 1, {cell_bytes})");
     format!(
         "CASE WHEN pg_catalog.octet_length({long}) <= {cell_bytes} THEN {long} ELSE pg_catalog.substring({text}, 1, {sure}) END"

@@ -76,6 +76,14 @@ impl DatabaseFile {
         }
     }
 
+    /// The file at a path, for tests whose path no DSN could spell.
+    #[cfg(test)]
+    pub(crate) fn at(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+        }
+    }
+
     /// Which file the path names now. An error where it names none that could be a database.
     pub(crate) fn identity(&self) -> Result<Identity, Error> {
         let metadata = std::fs::metadata(&self.path).map_err(|error| no_file(&error))?;
@@ -241,6 +249,11 @@ fn not_read(error: &rusqlite::Error) -> Error {
     };
     found.with_server_code(error::code_name(extended))
 }
+
+#[cfg(test)]
+mod found_tests;
+#[cfg(test)]
+mod rights_tests;
 
 #[cfg(test)]
 mod tests {

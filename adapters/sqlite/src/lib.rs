@@ -2,7 +2,7 @@
 //!
 //! A text runs on a thread of its own connection, never on the runtime's: the file is opened
 //! read-only, the connection is told to query only and is defensive, an authorizer admits reads and
-//! nothing else, and run-time limits bound what one statement takes. See [`sandbox`].
+//! nothing else, and run-time limits bound what one statement takes. See `sandbox`.
 
 mod adapter;
 mod busy;

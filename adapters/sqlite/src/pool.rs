@@ -176,3 +176,49 @@ pub(crate) fn lost() -> Error {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use crate::fixture::{Database, LONG, json};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_call_that_does_not_return_is_left_behind_with_its_place() {
+        let database = Database::empty();
+        let store = database.store();
+        let pool = store.pool();
+        let moment = Duration::from_millis(1);
+        let mut held = Vec::new();
+        for _ in 0..Pool::size(pool.settings()) {
+            // It stands for one call of SQLite that looks at no clock.
+            let (release, released) = mpsc::channel::<()>();
+            held.push(release);
+            let stuck = pool.ask(moment, move |_, _| {
+                let _ = released.recv();
+                Ok(())
+            });
+            assert_eq!(stuck.await.unwrap_err().code, Code::Timeout);
+        }
+        let next = pool.ask(moment, |_, _| Ok(()));
+        assert_eq!(next.await.unwrap_err().code, Code::Busy);
+        drop(held);
+        pool.quiet().await;
+        assert_eq!(json(&store, "select 1").await, "[[1]]");
+    }
+
+    #[tokio::test]
+    async fn a_panic_ends_its_call_and_its_connection_alone() {
+        let database = Database::empty();
+        let store = database.store();
+        let broken = store
+            .pool()
+            .ask::<()>(LONG, |_, _| panic!("a test of panics"));
+        assert_eq!(broken.await.unwrap_err().code, Code::Internal);
+        store.pool().quiet().await;
+        assert_eq!(store.pool().counts(), (0, 0));
+        assert_eq!(json(&store, "select 1").await, "[[1]]");
+    }
+}

@@ -1,11 +1,11 @@
-//! One query from its text to its last row: the statement runs on its worker's thread and hands
-//! over a row at a time, and waits while the caller has not taken the last few.
+//! One query from its text to its last row: the statement runs on its worker's thread, hands over
+//! a few rows at a time, and waits while the caller has not taken the last ones.
 
 use std::pin::pin;
 use std::sync::Arc;
 
 use rusqlite::Statement;
-use store::{Column, Error, Event, QueryRequest, Row, RowStream};
+use store::{Cell, Column, Error, Event, QueryRequest, Row, RowStream, Value};
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep_until, timeout_at};
@@ -18,19 +18,19 @@ use crate::statement::prepare;
 use crate::ticket::{StopOnDrop, Ticket};
 use crate::worker::{Farewell, Work};
 
-/// Rows handed over and not yet taken. A few, so that neither side waits for every single one.
-const ROWS_BETWEEN: usize = 4;
+/// Batches handed over and not yet taken.
+const BATCHES_BETWEEN: usize = 1;
 
 /// Starts a query and answers its columns and its rows.
 pub(crate) async fn start(pool: &Arc<Pool>, request: QueryRequest) -> Result<RowStream, Error> {
     let ticket = Ticket::new(request.limits.timeout);
     let stop = StopOnDrop(Arc::clone(&ticket));
     let (columns, announced) = oneshot::channel();
-    let (rows, taken) = mpsc::channel(ROWS_BETWEEN);
+    let (batches, taken) = mpsc::channel(BATCHES_BETWEEN);
     let (outcome, ended) = oneshot::channel();
     let outlet = Outlet {
         columns: Some(columns),
-        rows,
+        batches,
         runtime: Handle::current(),
         ticket: Arc::clone(&ticket),
     };
@@ -47,26 +47,25 @@ pub(crate) async fn start(pool: &Arc<Pool>, request: QueryRequest) -> Result<Row
     pool.submit(&ticket, work).await?;
     match timeout_at(ticket.deadline().into(), announced).await {
         Ok(Ok(columns)) => Ok(stream(columns, taken, ended, stop)),
-        // Ended before there were columns.
-        Ok(Err(_)) => Err(ended
-            .await
-            .unwrap_or_else(|_| Err(lost()))
-            .err()
-            .unwrap_or_else(lost)),
+        // It ended before there were columns, which is an error by itself.
+        Ok(Err(_)) => match ended.await {
+            Ok(Err(error)) => Err(error),
+            _ => Err(lost()),
+        },
         Err(_) => Err(ticket.ended()),
     }
 }
 
 fn stream(
     columns: Arc<[Column]>,
-    mut rows: mpsc::Receiver<Row>,
+    mut batches: mpsc::Receiver<Vec<Row>>,
     ended: oneshot::Receiver<Result<End, Error>>,
     stop: StopOnDrop,
 ) -> RowStream {
     let events = async_stream::stream! {
         let mut deadline = pin!(sleep_until(stop.0.deadline().into()));
         loop {
-            let row = tokio::select! {
+            let batch = tokio::select! {
                 biased;
                 // Whatever the thread does, the caller is answered now.
                 () = &mut deadline => {
@@ -74,11 +73,13 @@ fn stream(
                     yield Err(stop.0.ended());
                     return;
                 }
-                row = rows.recv() => row,
+                batch = batches.recv() => batch,
             };
-            match row {
-                Some(row) => yield Ok(Event::Row(row)),
-                None => break,
+            let Some(batch) = batch else {
+                break;
+            };
+            for row in batch {
+                yield Ok(Event::Row(row));
             }
         }
         match ended.await {
@@ -100,7 +101,7 @@ enum End {
 /// The thread's end of a reading.
 struct Outlet {
     columns: Option<oneshot::Sender<Arc<[Column]>>>,
-    rows: mpsc::Sender<Row>,
+    batches: mpsc::Sender<Vec<Row>>,
     runtime: Handle,
     ticket: Arc<Ticket>,
 }
@@ -118,7 +119,8 @@ impl Outlet {
         };
         let mut announcement = self.columns.take();
         let mut columns: Arc<[Column]> = Arc::default();
-        let mut sent = 0;
+        let mut read = 0;
+        let mut batch = Batch::default();
         let mut rows = statement.raw_query();
         // The columns are told after the first step: until then a change of the schema by another
         // program may still change them.
@@ -129,7 +131,8 @@ impl Outlet {
                     return Err(self.ticket.ended());
                 }
             }
-            if sent == request.limits.rows {
+            if read == request.limits.rows {
+                self.hand_over(batch.rows)?;
                 return Ok(End::MoreRows);
             }
             let mut cells = Row::with_capacity(columns.len());
@@ -137,9 +140,12 @@ impl Outlet {
                 let value = row.get_ref(index).map_err(failed)?;
                 cells.push(cell(value, request.limits.cell_bytes, &column.name)?);
             }
-            self.hand_over(cells)?;
-            sent += 1;
+            if let Some(full) = batch.add(cells) {
+                self.hand_over(full)?;
+            }
+            read += 1;
         }
+        self.hand_over(batch.rows)?;
         drop(rows);
         if let Some(announcement) = announcement {
             // Nobody waits for it any more when this fails.
@@ -148,20 +154,70 @@ impl Outlet {
         Ok(End::Whole)
     }
 
-    /// Waits until the row has a place, the time is over, or nobody wants it.
-    fn hand_over(&self, row: Row) -> Result<(), Error> {
-        let row = match self.rows.try_send(row) {
+    /// Waits until the rows have a place, the time is over, or nobody wants them.
+    fn hand_over(&self, rows: Vec<Row>) -> Result<(), Error> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let rows = match self.batches.try_send(rows) {
             Ok(()) => return Ok(()),
-            Err(mpsc::error::TrySendError::Full(row)) => row,
+            Err(mpsc::error::TrySendError::Full(rows)) => rows,
             Err(mpsc::error::TrySendError::Closed(_)) => return Err(self.ticket.ended()),
         };
-        let waiting = timeout_at(self.ticket.deadline().into(), self.rows.send(row));
-        let waiting = self.ticket.stopping().run_until_cancelled(waiting);
-        match self.runtime.block_on(waiting) {
+        let sent = async {
+            let sent = timeout_at(self.ticket.deadline().into(), self.batches.send(rows));
+            self.ticket.stopping().run_until_cancelled(sent).await
+        };
+        match self.runtime.block_on(sent) {
             Some(Ok(Ok(()))) => Ok(()),
             _ => Err(self.ticket.ended()),
         }
     }
+}
+
+/// Rows on their way. Each batch may be twice as long as the one before: the first row is not
+/// waited for, and the many do not wake the caller one by one.
+struct Batch {
+    rows: Vec<Row>,
+    bytes: usize,
+    full_at: usize,
+}
+
+impl Batch {
+    const MOST_ROWS: usize = 64;
+    const MOST_BYTES: usize = 16 << 10;
+
+    /// Takes a row in, and answers the whole batch once it is full.
+    fn add(&mut self, row: Row) -> Option<Vec<Row>> {
+        self.bytes += row.iter().map(size_of_cell).sum::<usize>();
+        self.rows.push(row);
+        if self.rows.len() < self.full_at && self.bytes < Self::MOST_BYTES {
+            return None;
+        }
+        self.bytes = 0;
+        self.full_at = (self.full_at * 2).min(Self::MOST_ROWS);
+        let next = Vec::with_capacity(self.full_at);
+        Some(std::mem::replace(&mut self.rows, next))
+    }
+}
+
+impl Default for Batch {
+    fn default() -> Self {
+        Self {
+            rows: Vec::new(),
+            bytes: 0,
+            full_at: 1,
+        }
+    }
+}
+
+fn size_of_cell(cell: &Cell) -> usize {
+    let owned = match &cell.value {
+        Value::Text(text) => text.len(),
+        Value::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    };
+    size_of::<Cell>() + owned
 }
 
 fn columns_of(statement: &Statement<'_>) -> Arc<[Column]> {
@@ -176,245 +232,4 @@ fn columns_of(statement: &Statement<'_>) -> Arc<[Column]> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use serde_json::json;
-    use store::{Cell, Code, Store as _, Value};
-
-    use crate::fixture::{Database, LONG, error, json, request, values, with_params};
-
-    use super::*;
-
-    /// Counts for hours, a row at a time or all at once.
-    const ENDLESS_ROWS: &str =
-        "with recursive n(i) as (select 1 union all select i + 1 from n) select i from n";
-    const ENDLESS_COUNT: &str =
-        "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
-
-    #[tokio::test]
-    async fn every_storage_class_keeps_its_value_and_columns_their_declared_type() {
-        let database = Database::made_by(
-            "create table t(i INTEGER, d DECIMAL(10, 2), s varchar(9), b BLOB, n);
-             insert into t values (9223372036854775807, 1.5, 'it''s', x'00ff', null), (-1, 1e999, '', x'', 'x')",
-        );
-        let store = database.store();
-        let stream = store
-            .query(request("select *, i + 1.0 as e, i from t"))
-            .await;
-        let columns = stream.unwrap().columns().clone();
-        let told: Vec<_> = columns
-            .iter()
-            .map(|column| (column.name.as_str(), column.type_name.as_str()))
-            .collect();
-        let declared = [
-            ("i", "INTEGER"),
-            ("d", "DECIMAL(10, 2)"),
-            ("s", "varchar(9)"),
-            ("b", "BLOB"),
-            ("n", ""),
-            ("e", ""),
-            ("i", "INTEGER"),
-        ];
-        assert_eq!(told, declared);
-        assert_eq!(
-            json(&store, "select * from t").await,
-            r#"[["9223372036854775807",1.5,"it's",{"base64":"AP8="},null],[-1,"Infinity","",{"base64":""},"x"]]"#
-        );
-        // The columns of an empty answer are there too.
-        let empty = store.query(request("select i, s from t where false")).await;
-        assert_eq!(empty.unwrap().columns().len(), 2);
-    }
-
-    #[tokio::test]
-    async fn parameters_arrive_as_their_own_type() {
-        let database = Database::empty();
-        let store = database.store();
-        let params = [
-            json!(null),
-            json!(true),
-            json!(-7),
-            json!(0.5),
-            json!("a\u{0}b"),
-            json!([1, {"k": "v"}]),
-        ];
-        let text = "select typeof(?1), ?2, typeof(?3), ?4, length(cast(?5 as blob)), ?6 ->> '$[1].k', ?1 is null";
-        let rows = values(&store, with_params(text, &params)).await.unwrap();
-        let row = Value::List(rows.into_iter().next().unwrap());
-        assert_eq!(row.to_json(), r#"["null",1,"integer",0.5,3,"v",1]"#);
-        for (params, message) in [
-            (vec![], "`params` has no value but the statement takes 2"),
-            (
-                vec![json!(1); 3],
-                "`params` has 3 values but the statement takes 2",
-            ),
-            (
-                vec![json!(1), json!(u64::MAX)],
-                "parameter 2 is beyond the integers of SQLite, which have 64 bits",
-            ),
-        ] {
-            let error = values(&store, with_params("select ?1, ?2", &params))
-                .await
-                .unwrap_err();
-            assert_eq!(
-                (error.code, error.message.as_str()),
-                (Code::InvalidArgument, message)
-            );
-        }
-    }
-
-    #[tokio::test]
-    async fn the_row_limit_tells_whether_more_exist() {
-        let database = Database::made_by("create table t(i); insert into t values (1), (2), (3)");
-        let store = database.store();
-        for (limit, answered, more) in [
-            (0, 0, true),
-            (2, 2, true),
-            (3, 3, false),
-            (u64::MAX, 3, false),
-        ] {
-            let mut request = request("select i from t");
-            request.limits.rows = limit;
-            let mut stream = store.query(request).await.unwrap();
-            let mut rows = 0;
-            while stream.next().await.unwrap().is_some() {
-                rows += 1;
-            }
-            assert_eq!((rows, stream.has_more_rows()), (answered, more), "{limit}");
-        }
-        // One after the other, they shared one connection.
-        assert_eq!(store.pool().counts(), (0, 1));
-    }
-
-    #[tokio::test]
-    async fn only_the_beginning_of_a_long_value_leaves_sqlite() {
-        let database = Database::empty();
-        let store = database.store();
-        let mut request = request("select hex(zeroblob(10000000)), 'é', zeroblob(9), 'abc'");
-        request.limits.cell_bytes = 3;
-        let row = store
-            .query(request)
-            .await
-            .unwrap()
-            .next()
-            .await
-            .unwrap()
-            .unwrap();
-        let expected = [
-            Cell::cut(Value::Text("000".to_owned()), 20_000_000),
-            Cell::whole(Value::Text("é".to_owned())),
-            Cell::cut(Value::Bytes(vec![0; 3]), 9),
-            Cell::whole(Value::Text("abc".to_owned())),
-        ];
-        assert_eq!(row, expected);
-        let broken = error(&store, "select 1, cast(x'61ff' as text) as name").await;
-        assert_eq!(broken.code, Code::UndecodableValue);
-        assert_eq!(broken.message, "column `name` holds text that is not UTF-8");
-    }
-
-    #[tokio::test]
-    async fn dropping_the_stream_or_the_call_stops_the_statement() {
-        let database = Database::empty();
-        let store = database.store();
-        let mut endless = request(ENDLESS_ROWS);
-        endless.limits.rows = u64::MAX;
-        let mut stream = store.query(endless).await.unwrap();
-        stream.next().await.unwrap();
-        assert_eq!(store.pool().counts().0, 1);
-        drop(stream);
-        store.pool().quiet().await;
-        // The statement waited for its reader and was not interrupted: its connection is kept.
-        assert_eq!(store.pool().counts(), (0, 1));
-
-        let mut call = store.query(request(ENDLESS_COUNT));
-        while store.pool().counts().0 == 0 {
-            tokio::select! {
-                _ = &mut call => panic!("answered"),
-                () = tokio::task::yield_now() => {}
-            }
-        }
-        drop(call);
-        store.pool().quiet().await;
-        assert_eq!(store.pool().counts().0, 0);
-        assert_eq!(json(&store, "select 1").await, "[[1]]");
-    }
-
-    #[tokio::test]
-    async fn the_deadline_ends_what_runs_and_what_is_not_taken() {
-        let database = Database::empty();
-        let store = database.store();
-        let mut count = request(ENDLESS_COUNT);
-        count.limits.timeout = Duration::from_millis(50);
-        assert_eq!(store.query(count).await.unwrap_err().code, Code::Timeout);
-        store.pool().quiet().await;
-        assert_eq!(
-            store.pool().counts(),
-            (0, 0),
-            "an interrupted connection is kept"
-        );
-
-        let mut untaken = request(ENDLESS_ROWS);
-        untaken.limits.timeout = Duration::from_millis(50);
-        untaken.limits.rows = u64::MAX;
-        let mut stream = store.query(untaken).await.unwrap();
-        // Its place is free again although nobody takes its rows.
-        store.pool().quiet().await;
-        let ended = loop {
-            match stream.next().await {
-                Ok(row) => assert!(row.is_some()),
-                Err(error) => break error,
-            }
-        };
-        assert_eq!(ended.code, Code::Timeout);
-        assert_eq!(json(&store, "select 1").await, "[[1]]");
-    }
-
-    #[tokio::test]
-    async fn a_call_that_does_not_return_is_left_behind_with_its_place() {
-        let database = Database::empty();
-        let store = database.store();
-        // Seconds inside one call of a function, where SQLite looks at no clock.
-        let stuck =
-            "select hex(zeroblob(30000000)) like '%' || substr(hex(zeroblob(249)), 1, 490) || 'x%'";
-        for _ in 0..4 {
-            let mut request = request(stuck);
-            request.limits.timeout = Duration::from_millis(20);
-            assert_eq!(
-                values(&store, request).await.unwrap_err().code,
-                Code::Timeout
-            );
-        }
-        let mut next = request("select 1");
-        next.limits.timeout = Duration::from_millis(1);
-        let refused = values(&store, next).await.unwrap_err().code;
-        assert_eq!(refused, Code::Busy);
-        store.pool().quiet().await;
-        assert_eq!(json(&store, "select 1").await, "[[1]]");
-    }
-
-    #[tokio::test]
-    async fn closing_stops_everything() {
-        let database = Database::empty();
-        let store = database.store();
-        let mut endless = request(ENDLESS_ROWS);
-        endless.limits.rows = u64::MAX;
-        let mut stream = store.query(endless).await.unwrap();
-        store.close().await;
-        assert_eq!(store.pool().counts(), (0, 0));
-        let ended = loop {
-            match stream.next().await {
-                Ok(row) => assert!(row.is_some()),
-                Err(error) => break error,
-            }
-        };
-        assert_eq!(ended.code, Code::StoreUnreachable);
-        assert_eq!(
-            error(&store, "select 1").await.message,
-            "the store is closed"
-        );
-        assert_eq!(
-            store.probe(LONG).await.unwrap_err().code,
-            Code::StoreUnreachable
-        );
-    }
-}
+mod tests;

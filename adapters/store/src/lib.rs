@@ -10,6 +10,9 @@ pub mod schema;
 mod suggest;
 mod value;
 
+#[cfg(feature = "test-kit")]
+pub mod contract;
+
 use async_trait::async_trait;
 
 pub use cell::{Cell, Column, Row};

@@ -73,12 +73,12 @@ impl Truncated {
 
 pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<Reply, Failure> {
     let name = arguments.required_text("store")?;
-    let text = arguments.required_text("query")?;
-    let params = arguments.array("params")?;
-    let asked = arguments.positive("limit")?;
-    arguments.finish()?;
     let handle = gateway.stores.get(&name)?;
     let failed = Failure::of(&name);
+    let text = arguments.required_text("query").map_err(&failed)?;
+    let params = arguments.array("params").map_err(&failed)?;
+    let asked = arguments.positive("limit").map_err(&failed)?;
+    arguments.finish().map_err(&failed)?;
     gateway.guard.statement(&text).map_err(&failed)?;
     let limits = gateway.guard.limits();
     let request = QueryRequest {

@@ -1,7 +1,6 @@
 -- The database every case of attacks.toml, honest.toml and golden.toml runs against: run it once, with a writing
 -- connection, in a fresh file. To add to it, append tables or rows at the end and leave what is here as it is.
 
-PRAGMA journal_mode = DELETE;
 PRAGMA foreign_keys = ON;
 BEGIN;
 
@@ -107,7 +106,7 @@ INSERT INTO person_search (person_search) VALUES ('rebuild');
 CREATE VIRTUAL TABLE article_vocab USING fts5vocab ('article', 'row');
 CREATE VIRTUAL TABLE memo USING fts4 (text);
 INSERT INTO memo (docid, text) VALUES (1, 'buy milk'), (2, 'sell milk and honey');
-CREATE VIEW found AS SELECT rowid AS id, title FROM article WHERE article MATCH 'door';
+CREATE VIEW found AS SELECT rowid AS id, title FROM article ('door');
 
 -- R-tree, with an auxiliary column, and one of integers.
 CREATE VIRTUAL TABLE place USING rtree (id, min_x, max_x, min_y, max_y, +name);

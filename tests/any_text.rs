@@ -1,0 +1,130 @@
+//! Whatever text and parameters are given, a store answers or errs, and nothing is written.
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
+use serde_json::{Value, json};
+
+use crate::harness::backends::variable;
+use crate::harness::client::Server;
+use crate::harness::postgresql::{Database, text};
+use crate::harness::sqlite::File;
+
+/// Pieces that break parsers when they meet.
+const PIECES: [&str; 44] = [
+    "select",
+    "from",
+    "canary",
+    "1",
+    "*",
+    ";",
+    "--",
+    "/*",
+    "*/",
+    "'",
+    "\"",
+    "$$",
+    "$a$",
+    "(",
+    ")",
+    "commit",
+    "rollback",
+    "begin",
+    "insert into canary values (9, 'x')",
+    "delete from canary",
+    "drop table canary",
+    "update canary set note = 'x'",
+    "with x as (delete from canary returning *)",
+    "union all",
+    "values (1)",
+    "into y",
+    "for update",
+    "E'\\''",
+    "U&\"\\0061\"",
+    "::",
+    "$1",
+    "?1",
+    "\n",
+    "\\",
+    "attach 'x' as y",
+    "pragma query_only = 0",
+    "set_config('transaction_read_only', 'off', false)",
+    "vacuum",
+    "returning *",
+    "limit 1",
+    "copy canary from stdin",
+    "create table z (a)",
+    "\u{0}",
+    "é\u{200b}",
+];
+
+fn texts() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        8 => proptest::sample::select(PIECES.to_vec()).prop_map(str::to_owned),
+        1 => "\\PC{0,12}",
+        1 => proptest::collection::vec(any::<char>(), 0..6).prop_map(|letters| letters.into_iter().collect()),
+    ];
+    proptest::collection::vec(piece, 1..14).prop_map(|pieces| pieces.join(" "))
+}
+
+fn params() -> impl Strategy<Value = Value> {
+    let one = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        "\\PC{0,8}".prop_map(Value::from),
+        Just(json!("'; delete from canary; --")),
+        Just(json!([1, "x"])),
+    ];
+    proptest::collection::vec(one, 0..3).prop_map(Value::from)
+}
+
+/// Asks `count` generated texts; a failure names the text that led to it.
+async fn ask(server: &Server, count: usize, mut written: impl AsyncFnMut() -> Option<String>) {
+    let mut runner = TestRunner::deterministic();
+    for _ in 0..count {
+        let text = texts().new_tree(&mut runner).unwrap().current();
+        let params = params().new_tree(&mut runner).unwrap().current();
+        let reply = server.query_with("target", &text, params.clone()).await;
+        let is_sound = !reply.is_error || reply.code() != "internal";
+        assert!(is_sound, "{text:?} {params}: {}", reply.text);
+        if let Some(found) = written().await {
+            panic!("{text:?} {params} wrote: {found}");
+        }
+    }
+}
+
+const TABLE: &str = "create table canary (id integer primary key, note text); insert into canary values (1, 'alive');";
+
+#[tokio::test]
+async fn postgresql_answers_or_errs_and_writes_nothing() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let mut admin = database.admin().await;
+    let grant =
+        "grant all on canary to rhizodat_reader; grant create on schema public to rhizodat_reader";
+    crate::harness::postgresql::run(&mut admin, &format!("{TABLE} {grant}")).await;
+    let dsn = database.reader();
+    let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn)]).await;
+    let state =
+        "select concat((select array_agg(c) from canary c), (select count(*) from pg_class))";
+    let expected = text(&mut admin, state).await;
+    ask(&server, 600, async || {
+        let found = text(&mut admin, state).await;
+        (found != expected).then_some(found)
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn sqlite_answers_or_errs_and_writes_nothing() {
+    let file = File::create(TABLE);
+    let dsn = file.dsn();
+    let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn)]).await;
+    let expected = std::fs::read(&file.path).unwrap();
+    ask(&server, 1500, async || {
+        let entries = std::fs::read_dir(file.directory.path()).unwrap().count();
+        let same = entries == 1 && std::fs::read(&file.path).unwrap() == expected;
+        (!same).then(|| format!("{entries} files"))
+    })
+    .await;
+}

@@ -1,0 +1,157 @@
+//! Texts that try to write, to leave something behind or to take too much: each is refused or
+//! harmless, and after each the database is asked itself whether anything changed.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sqlx::Connection as _;
+use sqlx::postgres::PgConnection;
+
+use crate::harness::backends::postgresql_servers;
+use crate::harness::client::Server;
+use crate::harness::corpus::{self, cases};
+use crate::harness::postgresql::{Database, run, text};
+use crate::harness::sqlite;
+
+#[derive(Deserialize)]
+struct Attack {
+    name: String,
+    query: String,
+    params: Option<String>,
+    #[serde(default)]
+    expect: Expect,
+}
+
+#[derive(Deserialize, Default, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+enum Expect {
+    #[default]
+    Refused,
+    Harmless,
+}
+
+/// Short, since some attacks run until their time is over.
+const TIMEOUT: (&str, &str) = ("RHIZODAT_MCP_QUERY_TIMEOUT", "1s");
+
+/// The longest an attack may go unanswered: its time, and the gateway's own patience.
+const ANSWERED_WITHIN: Duration = Duration::from_secs(20);
+
+async fn attempt(server: &Server, attack: &Attack) -> Result<(), String> {
+    let mut arguments = json!({"store": "target", "query": attack.query});
+    if let Value::Array(params) = corpus::json(attack.params.as_ref()) {
+        arguments["params"] = Value::Array(params);
+    }
+    let call = server.call("query", arguments);
+    let Ok(reply) = tokio::time::timeout(ANSWERED_WITHIN, call).await else {
+        return Err(format!("{}: not answered", attack.name));
+    };
+    if attack.expect == Expect::Refused && !reply.is_error {
+        return Err(format!("{}: answered\n{}", attack.name, reply.text));
+    }
+    if reply.is_error && reply.code() == "internal" {
+        return Err(format!("{}: {}", attack.name, reply.text));
+    }
+    Ok(())
+}
+
+/// What the superuser sees of everything that an attack could have changed.
+const STATE: &str = "SELECT concat_ws('|',
+    (SELECT array_agg(c ORDER BY id) FROM canary c),
+    (SELECT last_value::text || is_called FROM canary_seq),
+    (SELECT array_agg(n::text ORDER BY n::text) FROM archive.notes n),
+    (SELECT count(*) FROM pg_class WHERE relpersistence <> 't'), (SELECT count(*) FROM pg_proc),
+    (SELECT count(*) FROM pg_type), (SELECT count(*) FROM pg_namespace WHERE nspname !~ '^pg_(toast_)?temp'),
+    (SELECT array_agg(a::text ORDER BY oid) FROM pg_authid a), (SELECT count(*) FROM pg_largeobject_metadata),
+    (SELECT array_agg(s::text) FROM pg_db_role_setting s), (SELECT count(*) FROM pg_replication_slots),
+    (SELECT count(*) FROM pg_prepared_xacts), (SELECT count(*) FROM pg_trigger),
+    (SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())),
+    (SELECT relchecks::text || relrowsecurity || relacl::text || relowner FROM pg_class WHERE oid = 'canary'::regclass),
+    (SELECT pid FROM pg_stat_activity WHERE application_name = 'bystander' AND datname = current_database()))";
+
+async fn postgresql(superuser: &str) -> Vec<String> {
+    let database = Database::with_corpus(superuser).await;
+    let mut admin = database.admin().await;
+    // A session of the same account, which an attack must not end.
+    let bystander = format!("{}?application_name=bystander", database.reader());
+    let mut bystander = PgConnection::connect(&bystander).await.unwrap();
+    run(&mut bystander, "SELECT 1").await;
+    let dsn = database.reader();
+    let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn), TIMEOUT]).await;
+    let expected = text(&mut admin, STATE).await;
+
+    let mut failures = Vec::new();
+    for attack in cases::<Attack>("postgresql/attacks.toml") {
+        failures.extend(attempt(&server, &attack).await.err());
+        // Locks of an answered call go while its connection is cleaned up.
+        let state = settled(&mut admin, &expected).await;
+        if state != expected {
+            failures.push(format!("{}: changed\n{expected}\n{state}", attack.name));
+        }
+        let left = "SELECT count(*) FROM pg_prepared_statements WHERE from_sql";
+        let left = server.query("target", left).await;
+        if left.rows() != json!([[0]]) {
+            failures.push(format!("{}: left {}", attack.name, left.text));
+        }
+    }
+    // Both answer whether there was anything left to do, and do it: asked last.
+    for left_to_do in [
+        "SELECT brin_summarize_new_values('reader_owned_seen_brin') > 0",
+        "SELECT gin_clean_pending_list('reader_owned_words_gin') > 0",
+    ] {
+        if text(&mut admin, left_to_do).await != "t" {
+            failures.push(format!("an attack already did {left_to_do}"));
+        }
+    }
+    failures
+}
+
+async fn settled(admin: &mut PgConnection, expected: &str) -> String {
+    let mut state = text(admin, STATE).await;
+    for _ in 0..100 {
+        if state == expected {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        state = text(admin, STATE).await;
+    }
+    state
+}
+
+#[tokio::test]
+async fn no_text_changes_postgresql() {
+    for (major, superuser) in postgresql_servers() {
+        let failures = postgresql(&superuser).await;
+        assert!(
+            failures.is_empty(),
+            "PostgreSQL {major}:\n{}",
+            failures.join("\n")
+        );
+    }
+}
+
+#[tokio::test]
+async fn no_text_changes_sqlite() {
+    let file = sqlite::File::with_corpus();
+    let files = |directory: &std::path::Path| -> Vec<(String, Vec<u8>)> {
+        let mut files: Vec<_> = std::fs::read_dir(directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .map(|path| (path.display().to_string(), std::fs::read(path).unwrap()))
+            .collect();
+        files.sort();
+        files
+    };
+    let expected = files(file.directory.path());
+    let dsn = file.dsn();
+    let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn), TIMEOUT]).await;
+    let mut failures = Vec::new();
+    for attack in cases::<Attack>("sqlite/attacks.toml") {
+        failures.extend(attempt(&server, &attack).await.err());
+        if files(file.directory.path()) != expected {
+            failures.push(format!("{}: changed the files", attack.name));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}

@@ -1,0 +1,201 @@
+//! How PostgreSQL is reached: TLS, sockets, several hosts, poolers, accounts that are unsafe; and
+//! what happens when connections are lost.
+
+use std::str::FromStr as _;
+
+use serde_json::json;
+use sqlx::{ConnectOptions as _, Row as _};
+
+use crate::harness::backends::{postgresql_servers, variable};
+use crate::harness::client::Server;
+use crate::harness::postgresql::{Database, READER, run, text};
+
+async fn answers(dsn: &str, query: &str) -> serde_json::Value {
+    let server = Server::start(&[("RHIZODAT_STORE_ERP", dsn)]).await;
+    server.query("erp", query).await.rows()
+}
+
+#[tokio::test]
+async fn tls_is_used_as_sslmode_says() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let authority = variable("RHIZODAT_TEST_POSTGRESQL_15_CA");
+    let encrypted = "select ssl from pg_stat_ssl where pid = pg_backend_pid()";
+    for (parameters, expected) in [
+        ("sslmode=disable".to_owned(), false),
+        ("sslmode=require".to_owned(), true),
+        (format!("sslmode=verify-full&sslrootcert={authority}"), true),
+        (String::new(), true),
+    ] {
+        let dsn = format!("{}?{parameters}", database.reader());
+        assert_eq!(
+            answers(&dsn, encrypted).await,
+            json!([[expected]]),
+            "{parameters}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_unix_socket_is_a_host() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let socket = variable("RHIZODAT_TEST_POSTGRESQL_15_SOCKET");
+    let (_, port) = database.address.split_once(':').unwrap();
+    let by_parameter = format!(
+        "postgresql://{READER}@/{}?host={socket}&port={port}",
+        database.name
+    );
+    let encoded = socket.replace('/', "%2F");
+    let by_host = format!("postgresql://{READER}@{encoded}:{port}/{}", database.name);
+    for dsn in [by_parameter, by_host] {
+        let address = answers(&dsn, "select inet_server_addr() is null").await;
+        assert_eq!(address, json!([[true]]), "{dsn}");
+    }
+}
+
+#[tokio::test]
+async fn the_first_host_that_answers_serves() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let gone = tokio::net::TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let hosts = format!(
+        "postgresql://{READER}@{gone},{}/{}",
+        database.address, database.name
+    );
+    assert_eq!(answers(&hosts, "select 1").await, json!([[1]]));
+    assert_eq!(
+        answers(&format!("{hosts}?target_session_attrs=primary"), "select 1").await,
+        json!([[1]])
+    );
+    let server = Server::start(&[(
+        "RHIZODAT_STORE_ERP",
+        &format!("{hosts}?target_session_attrs=standby"),
+    )])
+    .await;
+    assert_eq!(
+        server.query("erp", "select 1").await.code(),
+        "store_unreachable"
+    );
+}
+
+#[tokio::test]
+async fn settings_of_the_dsn_reach_the_server() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let mut admin = database.admin().await;
+    run(&mut admin, "create schema shop; create table shop.item (id integer); grant usage on schema shop to rhizodat_reader;
+                     grant select on shop.item to rhizodat_reader").await;
+    let dsn = format!(
+        "{}?search_path=shop,%20public&application_name=my%20app&options=-c%20work_mem%3D8MB",
+        database.reader()
+    );
+    let query = "select current_setting('application_name'), current_setting('work_mem'), (select count(*) from item)";
+    assert_eq!(answers(&dsn, query).await, json!([["my app", "8MB", 0]]));
+}
+
+#[tokio::test]
+async fn an_account_that_can_do_more_than_read_is_refused_with_what_mends_it() {
+    for (_, superuser) in postgresql_servers() {
+        let database = Database::create(&superuser).await;
+        let mut admin = database.admin().await;
+        let name = &database.name;
+        run(
+            &mut admin,
+            &format!(
+                "create role {name}_files login password 'x'; grant pg_read_server_files to {name}_files;
+                 create role {name}_copies login password 'x' replication"
+            ),
+        )
+        .await;
+        for account in [
+            "postgres:postgres-test".to_owned(),
+            format!("{name}_files:x"),
+            format!("{name}_copies:x"),
+        ] {
+            let dsn = database.dsn(&account);
+            let server = Server::start(&[("RHIZODAT_STORE_ERP", &dsn)]).await;
+            let refused = server.query("erp", "select 1").await;
+            assert_eq!(refused.code(), "unsafe_role", "{account}");
+            assert!(refused.text.contains("hint: "), "{}", refused.text);
+            let listed = server.call("stores", json!({})).await;
+            assert!(
+                listed.data().contains("\"status\":\"refused\""),
+                "{}",
+                listed.text
+            );
+
+            let accepted = format!("{dsn}?unsafe_role=accept");
+            assert_eq!(answers(&accepted, "select 1").await, json!([[1]]));
+        }
+        run(
+            &mut admin,
+            &format!("drop role {name}_files; drop role {name}_copies"),
+        )
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_lost_connection_costs_no_call_and_an_interrupted_one_is_told() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let mut admin = database.admin().await;
+    let dsn = database.reader();
+    let server = Server::start(&[("RHIZODAT_STORE_ERP", &dsn)]).await;
+    let end_all = "select count(pg_terminate_backend(pid)) from pg_stat_activity \
+                   where usename = 'rhizodat_reader' and datname = current_database()";
+    for _ in 0..3 {
+        assert_eq!(server.query("erp", "select 1").await.rows(), json!([[1]]));
+        text(&mut admin, end_all).await;
+    }
+    let running = "select count(*) from pg_stat_activity where state = 'active' and usename = 'rhizodat_reader' \
+                   and datname = current_database()";
+    let slow = server.query("erp", "select pg_sleep(60)");
+    let ending = async {
+        while text(&mut admin, running).await != "1" {
+            tokio::task::yield_now().await;
+        }
+        text(&mut admin, end_all).await;
+    };
+    let (interrupted, ()) = tokio::join!(slow, ending);
+    assert_eq!(interrupted.code(), "store_unreachable");
+    assert_eq!(server.query("erp", "select 1").await.rows(), json!([[1]]));
+}
+
+#[tokio::test]
+async fn a_pooler_gets_back_sessions_without_a_trace() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let pooler = variable("RHIZODAT_TEST_PGBOUNCER");
+    let (address, _) = pooler.rsplit_once('/').unwrap();
+    let dsn = format!("{address}/{}", database.name);
+    let server = Server::start(&[("RHIZODAT_STORE_ERP", &dsn)]).await;
+    for number in 0..20 {
+        let reply = server
+            .query_with(
+                "erp",
+                "select $1::integer, '{[1,2)}'::int4multirange",
+                json!([number]),
+            )
+            .await;
+        assert_eq!(reply.rows(), json!([[number, "{[1,2)}"]]));
+        server.query("erp", "select 1/0").await;
+    }
+    let left = "select (select count(*) from pg_prepared_statements), (select count(*) from pg_locks where locktype = 'advisory'),
+                current_setting('TimeZone') = 'UTC', current_setting('statement_timeout')";
+    // Within its own transaction, the text itself is the one prepared statement.
+    let reply = server.query("erp", left).await;
+    assert_eq!(reply.rows()[0][0], 1, "{}", reply.text);
+    assert_eq!(reply.rows()[0][1], 0, "{}", reply.text);
+
+    // The pooler's sessions, seen by another client of it.
+    let other = sqlx::postgres::PgConnectOptions::from_str(&dsn).unwrap();
+    let mut other = other.extra_float_digits(None).connect().await.unwrap();
+    let row = sqlx::raw_sql("select (select count(*) from pg_prepared_statements), current_setting('statement_timeout')")
+        .fetch_one(&mut other)
+        .await
+        .unwrap();
+    assert_eq!(
+        (row.get::<i64, _>(0), row.get::<String, _>(1)),
+        (0, "0".to_owned())
+    );
+}

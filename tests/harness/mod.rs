@@ -1,0 +1,9 @@
+//! What the tests stand on: the backends, databases made for one test, the server as a child
+//! process, and clients that speak to it.
+
+pub mod backends;
+pub mod client;
+pub mod corpus;
+pub mod postgresql;
+pub mod raw;
+pub mod sqlite;

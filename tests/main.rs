@@ -1,0 +1,27 @@
+//! What a user can see of rhizodat, one file a behaviour, on the real binary and real servers.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+#![allow(
+    clippy::print_stderr,
+    clippy::string_slice,
+    missing_docs,
+    unreachable_pub
+)]
+
+mod harness;
+
+mod any_text;
+mod attacks;
+mod bad_input;
+mod connections;
+mod contract;
+mod golden_values;
+mod honest_queries;
+mod limits;
+mod one_way_dependencies;
+mod stdio_manners;
+mod tool_list;

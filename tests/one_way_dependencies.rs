@@ -1,0 +1,138 @@
+//! Dependencies point one way: a room knows only the rooms below it, and an adapter only the
+//! contract and its own driver.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The rooms of `src`, the highest first. Each may use those after it.
+const ROOMS: [&str; 5] = ["cli", "mcp", "guard", "stores", "config"];
+
+/// What only one place may know.
+const DRIVERS: [(&str, &[&str]); 4] = [
+    ("sqlx", &["adapters/postgresql"]),
+    ("rusqlite", &["adapters/sqlite", "src/cli/demo"]),
+    ("rmcp", &["src/mcp", "src/cli/demo"]),
+    ("anyhow", &["src/main.rs", "src/cli"]),
+];
+
+fn sources(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// The code of a file: no comments, and nothing of its unit tests.
+fn code(path: &Path) -> String {
+    let text = std::fs::read_to_string(path).unwrap();
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    text.lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn mentions(code: &str, name: &str) -> bool {
+    code.match_indices(&format!("{name}::")).any(|(at, _)| {
+        let before = code[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || c == '_')
+    })
+}
+
+#[test]
+fn a_room_knows_only_the_rooms_below_it() {
+    let mut checked = 0;
+    for (level, room) in ROOMS.iter().enumerate() {
+        for file in sources(&Path::new("src").join(room)) {
+            checked += 1;
+            let code = code(&file);
+            for above in &ROOMS[..level] {
+                for root in ["crate", "rhizodat"] {
+                    let path = format!("{root}::{above}");
+                    assert!(!code.contains(&path), "{} uses `{path}`", file.display());
+                }
+            }
+        }
+    }
+    assert!(checked > 20, "only {checked} files were looked at");
+    let found: BTreeSet<String> = std::fs::read_dir("src")
+        .unwrap()
+        .map(|entry| entry.unwrap())
+        .filter(|entry| entry.path().is_dir())
+        .map(|entry| entry.file_name().into_string().unwrap())
+        .collect();
+    assert_eq!(
+        found,
+        ROOMS.map(str::to_owned).into(),
+        "a room has no place in the order"
+    );
+}
+
+#[test]
+fn a_driver_is_known_in_one_place() {
+    let mut files = sources(Path::new("src"));
+    for adapter in ["store", "postgresql", "sqlite"] {
+        files.extend(sources(&Path::new("adapters").join(adapter).join("src")));
+    }
+    for file in files {
+        let shown = file.display().to_string();
+        for (name, places) in DRIVERS {
+            let is_its_place = places.iter().any(|place| shown.starts_with(place));
+            assert!(
+                is_its_place || !mentions(&code(&file), name),
+                "{shown} knows `{name}`"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_adapter_depends_on_the_contract_and_its_own_driver() {
+    let metadata = std::process::Command::new(env!("CARGO"))
+        .args([
+            "metadata",
+            "--no-deps",
+            "--offline",
+            "--format-version",
+            "1",
+        ])
+        .output()
+        .unwrap();
+    let metadata: serde_json::Value = serde_json::from_slice(&metadata.stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    for package in packages {
+        let name = package["name"].as_str().unwrap();
+        let own: Vec<&str> = package["dependencies"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|dependency| dependency["path"].is_string())
+            .map(|dependency| dependency["name"].as_str().unwrap())
+            .collect();
+        match name {
+            "rhizodat" => continue,
+            "rhizodat-store" => assert!(own.is_empty(), "{name}: {own:?}"),
+            _ => assert_eq!(own, ["rhizodat-store"], "{name}"),
+        }
+    }
+    assert!(packages.len() >= 4);
+}
+
+#[test]
+fn every_error_code_has_its_section_in_the_docs() {
+    let page = std::fs::read_to_string("docs/errors.md").unwrap();
+    for code in store::Code::ALL {
+        let heading = format!("\n## `{code}`\n");
+        let plain = format!("\n## {code}\n");
+        assert!(
+            page.contains(&heading) || page.contains(&plain),
+            "no section `{code}`"
+        );
+    }
+}

@@ -1,0 +1,246 @@
+//! Standard output is the protocol's alone; whatever a client writes is answered as JSON-RPC has
+//! it, and the server lives on until its input ends or a signal comes.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::backends::variable;
+use crate::harness::postgresql::{Database, text};
+use crate::harness::raw::{Raw, call, initialize};
+use crate::harness::sqlite::File;
+
+fn notes() -> File {
+    File::create(
+        "create table note (id integer primary key, body text); insert into note values (1, 'hello');",
+    )
+}
+
+#[tokio::test]
+async fn what_is_no_message_gets_the_right_error_and_the_server_lives_on() {
+    let file = notes();
+    let dsn = file.dsn();
+    let mut raw = Raw::initialized(&[("RHIZODAT_STORE_NOTES", &dsn)]).await;
+    let huge = format!(
+        "{{\"jsonrpc\": \"2.0\", \"id\": 9, \"method\": \"{}\"}}\n",
+        "x".repeat(50_000_000)
+    );
+    let lines: [(&[u8], i64, Value); 10] = [
+        (b"{\"jsonrpc\": \"2.0\", \n", -32700, Value::Null),
+        (b"nonsense\n", -32700, Value::Null),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 5, \"method\": \"\xff\xfe\"}\n", -32700, Value::Null),
+        (huge.as_bytes(), -32600, Value::Null),
+        (b"[]\n", -32600, Value::Null),
+        (b"{\"id\": 6}\n", -32600, json!(6)),
+        (b"{\"jsonrpc\": \"1.0\", \"id\": 7, \"method\": \"tools/list\"}\n", -32600, json!(7)),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 8, \"method\": \"no/such\"}\n", -32601, json!(8)),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 9, \"method\": \"tools/call\", \"params\": {\"nam\": 1}}\n", -32602, json!(9)),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 10, \"method\": \"tools/call\", \"params\": {\"name\": \"drop\"}}\n", -32602, json!(10)),
+    ];
+    for (line, code, id) in lines {
+        raw.write(line).await;
+        let answer = raw.receive().await;
+        let shown = String::from_utf8_lossy(&line[..line.len().min(100)]).into_owned();
+        assert_eq!(answer["error"]["code"], code, "{shown}: {answer}");
+        assert_eq!(answer["id"], id, "{shown}: {answer}");
+    }
+    raw.write(b"\n  \r\n").await;
+    let answer = raw.ask(&call(11, "stores", json!({}))).await;
+    assert_eq!(answer["id"], 11);
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+}
+
+#[tokio::test]
+async fn calls_before_initialize_are_refused_and_the_session_can_still_begin() {
+    let file = notes();
+    let dsn = file.dsn();
+    let mut raw = Raw::start(&[("RHIZODAT_STORE_NOTES", &dsn)]);
+    raw.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        .await;
+    let early = raw.ask(&call(1, "stores", json!({}))).await;
+    assert!(early["error"]["code"].is_i64(), "{early}");
+    let begun = raw.ask(&initialize("2025-06-18")).await;
+    assert_eq!(begun["result"]["protocolVersion"], "2025-06-18");
+    let answer = raw.ask(&call(2, "stores", json!({}))).await;
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+}
+
+#[tokio::test]
+async fn every_version_with_initialize_is_spoken_and_the_stateless_one() {
+    let file = notes();
+    let dsn = file.dsn();
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut raw = Raw::start(&[("RHIZODAT_STORE_NOTES", &dsn)]);
+        let begun = raw.ask(&initialize(version)).await;
+        assert_eq!(begun["result"]["protocolVersion"], version);
+    }
+    let mut raw = Raw::start(&[("RHIZODAT_STORE_NOTES", &dsn)]);
+    let mut message = call(
+        1,
+        "query",
+        json!({"store": "notes", "query": "select body from note"}),
+    );
+    message["params"]["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let answer = raw.ask(&message).await;
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+    assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+}
+
+#[tokio::test]
+async fn many_calls_in_flight_are_each_answered_once() {
+    let file = notes();
+    let dsn = file.dsn();
+    let mut raw = Raw::initialized(&[("RHIZODAT_STORE_NOTES", &dsn)]).await;
+    for id in 1..=64 {
+        let query = format!("select {id}");
+        raw.send(&call(
+            id,
+            "query",
+            json!({"store": "notes", "query": query}),
+        ))
+        .await;
+    }
+    let mut answered = BTreeSet::new();
+    for _ in 1..=64 {
+        let answer = raw.receive().await;
+        let id = answer["id"].as_i64().unwrap();
+        let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+        assert!(text.contains(&format!("\n  {id}\n")), "{id}: {text}");
+        assert!(answered.insert(id), "{id} was answered twice");
+    }
+}
+
+const SLOW: &str = "select count(*) from generate_series(1, 1e10)";
+
+/// Queries of the reader that run, or transactions that are left open.
+const RUNNING: &str = "select count(*) from pg_stat_activity where usename = 'rhizodat_reader' \
+                       and datname = current_database() and state <> 'idle'";
+
+async fn until_running(database: &Database, expected: &str) {
+    let mut admin = database.admin().await;
+    for _ in 0..1000 {
+        if text(&mut admin, RUNNING).await == expected {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("never {expected} queries running");
+}
+
+#[tokio::test]
+async fn the_end_of_input_cancels_every_query_and_ends_the_server() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let (dsn, file) = (database.reader(), notes());
+    let other = file.dsn();
+    let variables = [
+        ("RHIZODAT_STORE_ERP", dsn.as_str()),
+        ("RHIZODAT_STORE_NOTES", other.as_str()),
+        ("RHIZODAT_MCP_QUERY_TIMEOUT", "5m"),
+    ];
+    for ending in ["input", "SIGTERM"] {
+        let mut raw = Raw::initialized(&variables).await;
+        let endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
+        raw.send(&call(1, "query", json!({"store": "erp", "query": SLOW})))
+            .await;
+        raw.send(&call(
+            2,
+            "query",
+            json!({"store": "notes", "query": endless}),
+        ))
+        .await;
+        until_running(&database, "1").await;
+        let asked = Instant::now();
+        let status = if ending == "input" {
+            raw.end_input().await
+        } else {
+            let process = raw.child.id().unwrap().to_string();
+            let kill = tokio::process::Command::new("kill")
+                .arg(process)
+                .status()
+                .await;
+            assert!(kill.unwrap().success());
+            tokio::time::timeout(Duration::from_secs(20), raw.child.wait())
+                .await
+                .unwrap()
+                .unwrap()
+        };
+        // The promise is a second; the test machine may be busy.
+        assert!(
+            asked.elapsed() < Duration::from_secs(5),
+            "{ending}: {:?}",
+            asked.elapsed()
+        );
+        assert!(status.success(), "{ending}: {status}");
+        until_running(&database, "0").await;
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_call_stops_its_query_and_no_other() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let dsn = database.reader();
+    let variables = [
+        ("RHIZODAT_STORE_ERP", dsn.as_str()),
+        ("RHIZODAT_MCP_QUERY_TIMEOUT", "5m"),
+    ];
+    let mut raw = Raw::initialized(&variables).await;
+    for id in [1, 2] {
+        raw.send(&call(id, "query", json!({"store": "erp", "query": SLOW})))
+            .await;
+    }
+    until_running(&database, "2").await;
+    raw.send(
+        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
+    )
+    .await;
+    until_running(&database, "1").await;
+    raw.send(&call(
+        3,
+        "query",
+        json!({"store": "erp", "query": "select 3 as three"}),
+    ))
+    .await;
+    loop {
+        let answer = raw.receive().await;
+        if answer["id"] == 3 {
+            assert_eq!(answer["result"]["isError"], false, "{answer}");
+            break;
+        }
+        assert_eq!(answer["id"], 1, "{answer}");
+    }
+    until_running(&database, "1").await;
+}
+
+#[tokio::test]
+async fn logs_go_to_standard_error_in_the_form_asked_for() {
+    let file = notes();
+    let dsn = file.dsn();
+    let variables = [
+        ("RHIZODAT_STORE_NOTES", dsn.as_str()),
+        ("RHIZODAT_LOG", "trace"),
+        ("RHIZODAT_LOG_FORMAT", "json"),
+    ];
+    let mut raw = Raw::initialized(&variables).await;
+    // `receive` fails on a line of standard output that is no JSON-RPC.
+    let answer = raw
+        .ask(&call(
+            1,
+            "query",
+            json!({"store": "notes", "query": "select 1"}),
+        ))
+        .await;
+    assert_eq!(answer["jsonrpc"], "2.0");
+    raw.end_input().await;
+    let log = raw.errors().await;
+    assert!(!log.is_empty());
+    for line in log.lines() {
+        let entry: Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        assert!(entry["level"].is_string(), "{line}");
+    }
+}

@@ -202,10 +202,10 @@ impl Ratios {
         println!("\n{title}");
         for (name, times) in [("library", &self.library), ("bare sqlx", &self.bare)] {
             let (least, middle, most) = spread(times.clone());
-            println!("  {name:<22} {middle:>9.3f} ms   ({least:.3f} to {most:.3f})");
+            println!("  {name:<22} {middle:>9.3} ms   ({least:.3} to {most:.3})");
         }
         println!(
-            "  {:<34} {least:.3f} {middle:.3f} {most:.3f}   target ≤ {target}: {verdict}",
+            "  {:<34} {least:.3} {middle:.3} {most:.3}   target ≤ {target}: {verdict}",
             "library / bare sqlx"
         );
     }

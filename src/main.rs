@@ -10,7 +10,7 @@ use anyhow::Context;
 use clap::Parser;
 use rhizodat::config::{Config, Problems};
 use rhizodat::mcp;
-use rhizodat::stores::Stores;
+use rhizodat::stores::{self, Stores};
 
 use cli::{Arguments, Command, Report, logging, output};
 
@@ -66,7 +66,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn load(env_file: Option<&Path>) -> Result<Config, Problems> {
-    Config::load(std::env::vars_os(), env_file)
+    Config::load_checked(std::env::vars_os(), env_file, stores::check)
 }
 
 fn block_on<F: Future>(work: F) -> anyhow::Result<F::Output> {

@@ -81,6 +81,15 @@ impl Config {
         environment: impl IntoIterator<Item = (OsString, OsString)>,
         env_file: Option<&Path>,
     ) -> Result<Self, Problems> {
+        Self::load_checked(environment, env_file, |_| Vec::new())
+    }
+
+    /// The same, with what `check` finds wrong in each DSN among the problems.
+    pub fn load_checked(
+        environment: impl IntoIterator<Item = (OsString, OsString)>,
+        env_file: Option<&Path>,
+        check: impl Fn(&StoreConfig) -> Vec<Problem>,
+    ) -> Result<Self, Problems> {
         let mut problems = Problems::default();
         let mut source = source::environment(environment, &mut problems);
         let mut warnings = Vec::new();
@@ -96,7 +105,8 @@ impl Config {
             problems,
             settings: Vec::new(),
         };
-        match Self::read(&mut reader, warnings) {
+        let read = Self::read(&mut reader, warnings, &check);
+        match read {
             Some(config) if reader.problems.is_empty() => Ok(Self {
                 settings: reader.settings,
                 ..config
@@ -110,9 +120,18 @@ impl Config {
         &self.settings
     }
 
-    fn read(reader: &mut Reader, warnings: Vec<Problem>) -> Option<Self> {
+    fn read(
+        reader: &mut Reader,
+        warnings: Vec<Problem>,
+        check: &dyn Fn(&StoreConfig) -> Vec<Problem>,
+    ) -> Option<Self> {
         // Everything is read before anything is given up, so that every problem is found.
         let stores = stores::read(reader);
+        for store in &stores {
+            for problem in check(store) {
+                reader.problems.push(&store.variable, problem);
+            }
+        }
         let permissions = reader.read(
             &variables::PERMISSIONS,
             Permissions::parse,

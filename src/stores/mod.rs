@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{
-    Code, Error, Probe, Profile, QueryRequest, Row, RowStream, Settings, Store, nearest, or_list,
-    schema,
+    Code, Error, Probe, Problem, Profile, QueryRequest, Row, RowStream, Settings, Store, nearest,
+    or_list, schema,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
-use crate::config::{Config, Problems};
+use crate::config::{Config, Problems, StoreConfig};
 
 /// How long a store may take longer than it was told before its call is answered without it. The
 /// store's own time-out says more, so it goes first.
@@ -42,6 +42,19 @@ pub struct Handle {
     store: Arc<dyn Store>,
     places: Arc<Semaphore>,
     query_timeout: Duration,
+}
+
+/// What is wrong with a store's DSN, as its adapter reads it. Nothing is connected.
+pub fn check(declared: &StoreConfig) -> Vec<Problem> {
+    let settings = Settings {
+        busy_timeout: Duration::ZERO,
+        max_concurrency: 1,
+        connect_timeout: CONNECT,
+    };
+    match registry::open(&declared.name, &declared.dsn, settings) {
+        Ok(_) => Vec::new(),
+        Err(problems) => problems,
+    }
 }
 
 impl Stores {

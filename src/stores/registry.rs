@@ -31,7 +31,9 @@ pub(super) fn open(
     ));
     let schemes = || KINDS.iter().map(|(scheme, _)| *scheme);
     let close = nearest(dsn.scheme(), schemes());
-    let hint = if close.is_empty() {
+    let hint = if KINDS.is_empty() {
+        "this build has no adapter; build it with `--features postgresql,sqlite`".to_owned()
+    } else if close.is_empty() {
         format!(
             "this build reads {}",
             or_list(&schemes().collect::<Vec<_>>())

@@ -84,7 +84,7 @@ impl Store for Postgresql {
         Ok(Probe {
             version: format!("PostgreSQL {}", asked.version),
             account: Some(asked.user),
-            read_only_by: "every query runs in a READ ONLY transaction that is rolled back, inside a subquery of one prepared statement".to_owned(),
+            read_only_by: "every query runs in a READ ONLY transaction that is rolled back, inside a subquery of one statement".to_owned(),
             two_phase: asked.two_phase,
             findings,
         })

@@ -3,6 +3,8 @@
 //! It is never opened but through SQLite: closing any other descriptor of it would drop the locks
 //! that SQLite holds for this process.
 
+mod foreign;
+
 use std::ffi::{CString, OsString, c_int};
 use std::fs::Metadata;
 use std::io;
@@ -153,7 +155,7 @@ impl DatabaseFile {
                 | ffi::SQLITE_READONLY_RECOVERY
         );
         if !lacks_shared_memory || self.is_directory_writable() {
-            return Unreadable::Error(not_read(error));
+            return Unreadable::Error(not_read(&self.path, error));
         }
         if self.has_frames() {
             let error = unreachable(
@@ -230,11 +232,10 @@ fn not_opened(failure: OpenFailure) -> Error {
 }
 
 /// Why the first read of an opened file failed.
-fn not_read(error: &rusqlite::Error) -> Error {
+fn not_read(path: &Path, error: &rusqlite::Error) -> Error {
     let extended = error::extended_code(error);
     let found = match (extended & 0xff, extended) {
-        (ffi::SQLITE_NOTADB, _) => unreachable("the file is not a database, or it is encrypted")
-            .with_hint("check the path in the store's DSN; an encrypted database has to be decrypted before it can be served"),
+        (ffi::SQLITE_NOTADB, _) => foreign::no_database(path),
         (ffi::SQLITE_CORRUPT, _) => unreachable("the database file is damaged")
             .with_hint("restore it from a backup; `.recover` of the `sqlite3` shell may save what is left"),
         (_, ffi::SQLITE_READONLY_ROLLBACK) => {

@@ -278,8 +278,7 @@ impl<'a> Params<'a> {
                 let problem = Problem::new(format!("unknown parameter `{key}`"));
                 let close = nearest(key, self.read.iter().copied());
                 if close.is_empty() {
-                    let known = self.read.iter().copied().collect::<Vec<_>>();
-                    problem.with_hint(format!("known parameters: {}", or_list(&known)))
+                    problem.with_hint(format!("known parameters: {}", or_list(&self.read)))
                 } else {
                     problem.with_hint(format!("did you mean {}?", or_list(&close)))
                 }

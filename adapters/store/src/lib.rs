@@ -28,8 +28,8 @@ pub use value::Value;
 /// Every implementation keeps these rules, and [`contract`] tests them:
 /// - Nothing that reaches `query` can change the store, its other sessions or the host, whatever
 ///   the text is. The store itself refuses writes; matching words in the text is never the wall.
-/// - `query` answers a stream that holds at most one row in memory and no value longer than the
-///   cell limit. Dropping the stream, or the future of any call, stops the work in the server.
+/// - `query` answers a stream that holds a few rows in memory, bounded in bytes, and no value longer
+///   than the cell limit. Dropping the stream, or the future of any call, stops the work in the server.
 /// - A connection whose exchange was interrupted is never used again.
 /// - A call is repeated at most once, and only while nothing of it has reached the server.
 /// - A value that cannot be decoded is an error that names its column, never null.

@@ -41,7 +41,7 @@ pub enum Event {
 
 /// The answer to a query: its columns at once, its rows as they are asked for.
 ///
-/// Nothing is read ahead of `next` beyond what the driver buffers for one row; dropping the stream
+/// Little is read ahead of `next`, bounded in bytes; dropping the stream
 /// stops the query in the server.
 pub struct RowStream {
     columns: Arc<[Column]>,

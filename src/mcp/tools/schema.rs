@@ -117,10 +117,11 @@ pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<
             _ => break,
         };
     }
-    if listing.tables.is_empty() && cursor == Cursor::default() {
-        if let Some(missing) = &table {
-            return Err(failed(not_found(handle, missing).await));
-        }
+    if let Some(missing) = &table
+        && listing.tables.is_empty()
+        && cursor == Cursor::default()
+    {
+        return Err(failed(not_found(handle, missing).await));
     }
     let mut notes = vec![format!("table_count: {}", listing.tables.len())];
     let mut content = json!({ "tables": listing.tables });

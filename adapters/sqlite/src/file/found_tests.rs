@@ -49,10 +49,7 @@ async fn each_file_that_is_no_readable_database_has_its_own_error() {
     let other = Database::missing();
     std::fs::write(other.path(), [b'x'; 5000]).unwrap();
     let found = refused(&other).await;
-    assert_eq!(
-        found.message,
-        "the file is not a database, or it is encrypted"
-    );
+    assert_eq!(found.message, "the file is not a database");
     assert_eq!(found.server_code.as_deref(), Some("SQLITE_NOTADB"));
     assert_eq!(found.code, Code::StoreUnreachable);
 

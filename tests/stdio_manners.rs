@@ -2,7 +2,7 @@
 //! it, and the server lives on until its input ends or a signal comes.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -142,7 +142,8 @@ async fn the_end_of_input_cancels_every_query_and_ends_the_server() {
         ("RHIZODAT_STORE_NOTES", other.as_str()),
         ("RHIZODAT_MCP_QUERY_TIMEOUT", "5m"),
     ];
-    for ending in ["input", "SIGTERM"] {
+    // Killed, it can cancel nothing: the server notices by itself.
+    for ending in ["input", "SIGTERM", "SIGKILL"] {
         let mut raw = Raw::initialized(&variables).await;
         let endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
         raw.send(&call(1, "query", json!({"store": "erp", "query": SLOW})))
@@ -154,13 +155,12 @@ async fn the_end_of_input_cancels_every_query_and_ends_the_server() {
         ))
         .await;
         until_running(&database, "1").await;
-        let asked = Instant::now();
         let status = if ending == "input" {
             raw.end_input().await
         } else {
             let process = raw.child.id().unwrap().to_string();
             let kill = tokio::process::Command::new("kill")
-                .arg(process)
+                .args(["-s", &ending[3..], &process])
                 .status()
                 .await;
             assert!(kill.unwrap().success());
@@ -169,13 +169,7 @@ async fn the_end_of_input_cancels_every_query_and_ends_the_server() {
                 .unwrap()
                 .unwrap()
         };
-        // The promise is a second; the test machine may be busy.
-        assert!(
-            asked.elapsed() < Duration::from_secs(5),
-            "{ending}: {:?}",
-            asked.elapsed()
-        );
-        assert!(status.success(), "{ending}: {status}");
+        assert_eq!(status.success(), ending != "SIGKILL", "{ending}: {status}");
         until_running(&database, "0").await;
     }
 }

@@ -129,8 +129,7 @@ impl Handle {
     /// Asks the store who it is, within `timeout`.
     pub async fn probe(&self, timeout: Duration) -> Result<Probe, Error> {
         let timeout = timeout.min(self.query_timeout);
-        let deadline = Instant::now() + timeout;
-        self.within(deadline, self.store.probe(timeout)).await
+        within(timeout, Instant::now() + timeout, self.store.probe(timeout)).await
     }
 
     /// One page of the store's tables. The request's time-out is the deployment's.
@@ -138,7 +137,7 @@ impl Handle {
         let deadline = Instant::now() + self.query_timeout;
         let _place = self.place(deadline).await?;
         request.timeout = deadline.saturating_duration_since(Instant::now());
-        self.within(deadline, self.store.schema(request)).await
+        within(self.query_timeout, deadline, self.store.schema(request)).await
     }
 
     /// Runs one read statement. The request's time-out is the deployment's.
@@ -146,7 +145,7 @@ impl Handle {
         let deadline = Instant::now() + self.query_timeout;
         let place = self.place(deadline).await?;
         request.limits.timeout = deadline.saturating_duration_since(Instant::now());
-        let rows = self.within(deadline, self.store.query(request)).await?;
+        let rows = within(self.query_timeout, deadline, self.store.query(request)).await?;
         Ok(Answer {
             rows,
             handle: self.clone(),
@@ -166,20 +165,20 @@ impl Handle {
             .with_hint("wait for the calls that are running, or call again later")),
         }
     }
+}
 
-    async fn within<T>(
-        &self,
-        deadline: Instant,
-        work: impl Future<Output = Result<T, Error>> + Send,
-    ) -> Result<T, Error> {
-        match timeout_at(deadline + GRACE, work).await {
-            Ok(done) => done,
-            Err(_) => Err(Error::new(
-                Code::Timeout,
-                format!("no answer within {:?}", self.query_timeout),
-            )
-            .with_hint("the store may be slow or hang; other stores answer as before")),
-        }
+/// Answers without the store where it takes longer than it was told.
+async fn within<T>(
+    allowed: Duration,
+    deadline: Instant,
+    work: impl Future<Output = Result<T, Error>> + Send,
+) -> Result<T, Error> {
+    match timeout_at(deadline + GRACE, work).await {
+        Ok(done) => done,
+        Err(_) => Err(
+            Error::new(Code::Timeout, format!("no answer within {allowed:?}"))
+                .with_hint("the store may be slow or hang; other stores answer as before"),
+        ),
     }
 }
 

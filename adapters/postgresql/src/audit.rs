@@ -22,8 +22,9 @@ pub(crate) struct Account {
 const DANGEROUS_ROLES: &str =
     "'pg_read_server_files','pg_write_server_files','pg_execute_server_program'";
 
-/// Functions whose effect a rollback does not undo, which every account may call by default.
-const EFFECTS: &str = "'pg_logical_emit_message','pg_terminate_backend','pg_cancel_backend',\
+/// Functions whose effect a rollback does not undo, which every account may call by default. Not
+/// `pg_cancel_backend`: the gateway itself calls it, as this account, to cancel what it ran.
+const EFFECTS: &str = "'pg_logical_emit_message','pg_terminate_backend',\
     'brin_summarize_new_values','brin_summarize_range','brin_desummarize_range','gin_clean_pending_list',\
     'pg_notify'";
 

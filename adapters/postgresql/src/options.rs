@@ -161,9 +161,10 @@ impl Options {
                 } else {
                     target.host(&host.name)
                 };
-                if let Some(password) = password {
-                    target = target.password(password.expose_secret());
-                }
+                // Always set: the driver would else take a password from the environment, which
+                // could not be masked.
+                let password = password.map_or("", |secret| secret.expose_secret());
+                target = target.password(password);
                 if let Some(path) = root_certificate {
                     target = target.ssl_root_cert(path);
                 }

@@ -256,7 +256,8 @@ pub(crate) fn check_text_form(row: &PgRow) -> Result<(), Error> {
 fn begin_sql(search_path: Option<&str>, timeout: Duration, lock_timeout: Duration) -> String {
     let mut sql = format!(
         "BEGIN READ ONLY; SET LOCAL statement_timeout = {}; SET LOCAL lock_timeout = {}; \
-         SET LOCAL idle_in_transaction_session_timeout = {}; SET LOCAL standard_conforming_strings = on; ",
+         SET LOCAL idle_in_transaction_session_timeout = {}; SET LOCAL standard_conforming_strings = on; \
+         SET LOCAL client_min_messages = error; ",
         timeout.as_millis().max(1),
         lock_timeout.as_millis().max(1),
         (timeout + IDLE_LIMIT).as_millis(),
@@ -271,7 +272,14 @@ fn begin_sql(search_path: Option<&str>, timeout: Duration, lock_timeout: Duratio
             quote(path)
         ));
     }
-    sql.push_str("SELECT pg_catalog.pg_backend_pid()");
+    // Where the server can (14 and later, on Linux), it looks by itself whether its client is still
+    // there: a gateway that was killed cancels nothing.
+    sql.push_str(
+        "SELECT pg_catalog.pg_backend_pid(), CASE \
+         WHEN pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000 \
+         AND pg_catalog.version() LIKE '%linux%' \
+         THEN pg_catalog.set_config('client_connection_check_interval', '500ms', true) END",
+    );
     sql
 }
 

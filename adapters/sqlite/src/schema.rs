@@ -80,11 +80,9 @@ impl Reader<'_> {
         table.primary_key = primary_key;
         if table.kind == "table" {
             table.foreign_keys = self.foreign_keys(&name)?;
+            table.indexes = self.indexes(&name)?;
         }
         if detail == Detail::Full {
-            if table.kind == "table" {
-                table.indexes = self.indexes(&name)?;
-            }
             table.ddl = ddl;
         }
         Ok(())

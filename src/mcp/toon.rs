@@ -9,6 +9,7 @@ pub(super) fn write_cell(value: &Value, out: &mut String) {
     match value {
         Value::Text(text) => write_text(text, out),
         Value::Null | Value::Boolean(_) => value.write_json(out),
+        Value::Integer(integer) if integer.unsigned_abs() < 1 << 53 => value.write_json(out),
         Value::Integer(_) | Value::Float(_) => {
             let json = value.to_json();
             // An integer beyond ±(2^53−1), NaN and the infinities are text in JSON, and stay so.
@@ -59,20 +60,31 @@ fn write_json_text(json: &str, out: &mut String) {
 
 /// The rules of TOON's specification for strings in a comma-separated scope.
 fn needs_quotes(text: &str) -> bool {
-    let Some(first) = text.chars().next() else {
+    let bytes = text.as_bytes();
+    let (Some(first), Some(last)) = (bytes.first(), bytes.last()) else {
         return true;
     };
+    let mut has_digit = false;
+    let mut may_be_number = first.is_ascii_digit() || matches!(first, b'-' | b'+' | b'.');
+    for byte in bytes {
+        match byte {
+            b',' | b':' | b'"' | b'\\' | b'[' | b']' | b'{' | b'}' | 0x00..=0x1f | 0x7f => {
+                return true;
+            }
+            b'0'..=b'9' => has_digit = true,
+            b'.' | b'e' | b'E' | b'+' | b'-' | b'_' => {}
+            _ => may_be_number = false,
+        }
+    }
     let is_literal = matches!(text, "true" | "false" | "null");
-    let looks_numeric = (first.is_ascii_digit() || matches!(first, '-' | '+' | '.'))
-        && text.chars().any(|c| c.is_ascii_digit())
-        && text
-            .chars()
-            .all(|c| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E' | '+' | '-' | '_'));
-    let is_padded = text.trim() != text;
-    let has_syntax = text
-        .chars()
-        .any(|c| matches!(c, ',' | ':' | '"' | '\\' | '[' | ']' | '{' | '}') || c.is_control());
-    is_literal || looks_numeric || is_padded || has_syntax || first == '-' || first == '#'
+    // Blanks beyond ASCII, and control characters there, are rare; they are looked for where either
+    // end or anything at all is not ASCII.
+    let is_padded = if text.is_ascii() {
+        first.is_ascii_whitespace() || last.is_ascii_whitespace()
+    } else {
+        text.trim() != text || text.chars().any(char::is_control)
+    };
+    is_literal || is_padded || (may_be_number && has_digit) || matches!(first, b'-' | b'#')
 }
 
 fn write_quoted(text: &str, out: &mut String) {

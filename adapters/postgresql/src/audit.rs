@@ -12,11 +12,21 @@ pub(crate) struct Account {
     pub(crate) in_recovery: bool,
     /// Whether the server keeps prepared transactions.
     pub(crate) two_phase: bool,
+    /// The server's process of this session.
+    pub(crate) process: i32,
+    /// Whether the session is this connection's own, and no pooler's.
+    pub(crate) is_direct: bool,
+    /// Whether the server can look by itself whether its client is still there.
+    pub(crate) notices_departure: bool,
     /// What makes the account unsafe for strangers' queries.
     pub(crate) dangers: Vec<Finding>,
     /// What the operator should know besides.
     pub(crate) warnings: Vec<Finding>,
 }
+
+/// A setting that means nothing to any server. Given as a start-up option it is only seen again
+/// where the server's session was started by this very connection.
+pub(crate) const DIRECT: &str = "rhizodat.direct";
 
 /// Roles of the server itself that reach beyond the database.
 const DANGEROUS_ROLES: &str =
@@ -57,7 +67,10 @@ pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sq
                 FROM pg_catalog.pg_proc p
                 WHERE p.proname IN ({EFFECTS}) AND p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
                 AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')),
-            pg_catalog.quote_ident(pg_catalog.current_database())
+            pg_catalog.quote_ident(pg_catalog.current_database()), pg_catalog.pg_backend_pid(),
+            pg_catalog.current_setting('{DIRECT}', true) IS NOT DISTINCT FROM 'on',
+            pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000
+                AND pg_catalog.version() LIKE '%linux%'
         FROM pg_catalog.pg_roles r WHERE r.rolname = current_user"
     );
     let row = sqlx::raw_sql(AssertSqlSafe(sql))
@@ -137,6 +150,9 @@ pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sq
         version: row.try_get(0)?,
         in_recovery: row.try_get(2)?,
         two_phase: row.try_get(3)?,
+        process: row.try_get(13)?,
+        is_direct: row.try_get(14)?,
+        notices_departure: row.try_get(15)?,
         user,
         dangers,
         warnings,

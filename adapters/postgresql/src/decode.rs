@@ -22,13 +22,13 @@ pub(crate) struct Undecodable {
     type_name: String,
 }
 
-/// Decodes `text`, a value of the type `oid`.
+/// Decodes `text`, a value of the type `declared`, whose parts are among `types`.
 pub(crate) fn decode(
     text: &str,
-    oid: Oid,
+    declared: &Type,
     types: &HashMap<Oid, Type>,
 ) -> Result<Value, Undecodable> {
-    decode_within(text, oid, types, DEEPEST)
+    decode_as(text, declared, types, DEEPEST)
 }
 
 fn decode_within(
@@ -37,9 +37,18 @@ fn decode_within(
     types: &HashMap<Oid, Type>,
     depth: usize,
 ) -> Result<Value, Undecodable> {
-    let Some(declared) = types.get(&oid) else {
-        return Ok(Value::Text(text.to_owned()));
-    };
+    match types.get(&oid) {
+        Some(declared) => decode_as(text, declared, types, depth),
+        None => Ok(Value::Text(text.to_owned())),
+    }
+}
+
+fn decode_as(
+    text: &str,
+    declared: &Type,
+    types: &HashMap<Oid, Type>,
+    depth: usize,
+) -> Result<Value, Undecodable> {
     let undecodable = || Undecodable {
         type_name: declared.name.clone(),
     };

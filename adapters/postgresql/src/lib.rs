@@ -17,6 +17,7 @@ mod pool;
 mod query;
 mod schema;
 mod session;
+mod settings;
 mod time;
 mod types;
 mod wrap;

@@ -1,6 +1,7 @@
 //! The store's connections: made when first needed, at most so many, each audited before it is
 //! used, and thrown away when an exchange on it was interrupted.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use crate::audit::{self, Account};
 use crate::error::{Phase, translate};
 use crate::options::{Options, UnsafeRole, WantedServer};
+use crate::settings::set_up_sql;
 
 /// A connection unused for this long is closed instead of reused: firewalls forget it silently.
 const OLDEST_IDLE: Duration = Duration::from_secs(300);
@@ -26,6 +28,9 @@ pub(crate) struct Pool {
     pub(crate) dsn: Dsn,
     connect_timeout: Duration,
     idle: Mutex<Vec<Idle>>,
+    /// Whether a pooler was met: it would refuse the start-up option that tells it apart.
+    meets_pooler: AtomicBool,
+    settings: Settings,
     places: Arc<Semaphore>,
     /// Owns every task that cleans up or cancels.
     pub(crate) tasks: TaskTracker,
@@ -33,12 +38,27 @@ pub(crate) struct Pool {
 
 struct Idle {
     connection: PgConnection,
+    session: ServerSession,
     since: Instant,
+}
+
+/// What stands behind a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ServerSession {
+    /// One session of the server, this connection's own: it was set up once, and its process does
+    /// not change.
+    Own {
+        /// The server's process.
+        process: i32,
+    },
+    /// A pooler's, another one in each transaction.
+    Pooled,
 }
 
 /// A connection in use, and its place in the pool.
 pub(crate) struct Lease {
     pub(crate) connection: PgConnection,
+    pub(crate) session: ServerSession,
     pub(crate) origin: Origin,
     pub(crate) runtime: Handle,
     _place: OwnedSemaphorePermit,
@@ -61,6 +81,8 @@ impl Pool {
             dsn,
             connect_timeout,
             idle: Mutex::new(Vec::new()),
+            meets_pooler: AtomicBool::new(false),
+            settings,
             places: Arc::new(Semaphore::new(settings.max_concurrency * 2)),
             tasks: TaskTracker::new(),
         }
@@ -79,12 +101,16 @@ impl Pool {
                     .with_hint("call again later"),
             );
         };
-        let (connection, origin) = match self.take_idle() {
-            Some(connection) => (connection, Origin::Reused),
-            None => (self.connect(timeout).await?, Origin::New),
+        let (connection, session, origin) = match self.take_idle() {
+            Some(kept) => (kept.connection, kept.session, Origin::Reused),
+            None => {
+                let (connection, session) = self.connect(timeout).await?;
+                (connection, session, Origin::New)
+            }
         };
         Ok(Lease {
             connection,
+            session,
             origin,
             runtime: Handle::current(),
             _place: place,
@@ -99,6 +125,7 @@ impl Pool {
         if let Ok(mut idle) = self.idle.lock() {
             idle.push(Idle {
                 connection: lease.connection,
+                session: lease.session,
                 since: Instant::now(),
             });
         }
@@ -111,15 +138,15 @@ impl Pool {
         }
     }
 
-    fn take_idle(&self) -> Option<PgConnection> {
+    fn take_idle(&self) -> Option<Idle> {
         let mut idle = self.idle.lock().ok()?;
         idle.retain(|kept| kept.since.elapsed() < OLDEST_IDLE);
-        idle.pop().map(|kept| kept.connection)
+        idle.pop()
     }
 
     /// A new connection to the first host that answers and will do, its account audited.
-    async fn connect(&self, timeout: Duration) -> Result<PgConnection, Error> {
-        let (connection, account) = self.connect_and_ask(timeout).await?;
+    async fn connect(&self, timeout: Duration) -> Result<(PgConnection, ServerSession), Error> {
+        let (mut connection, account) = self.connect_and_ask(timeout).await?;
         if self.options.unsafe_role == UnsafeRole::Refuse
             && let Some(danger) = account.dangers.first()
         {
@@ -127,7 +154,25 @@ impl Pool {
             return Err(Error::new(Code::UnsafeRole, danger.problem.clone())
                 .with_hint("`rhizodat-mcp check` prints the SQL that makes a reader"));
         }
-        Ok(connection)
+        if !account.is_direct {
+            return Ok((connection, ServerSession::Pooled));
+        }
+        let process = account.process;
+        let set_up = set_up_sql(
+            self.options.search_path.as_deref(),
+            self.settings.busy_timeout,
+            &account,
+        );
+        let done = sqlx::raw_sql(AssertSqlSafe(set_up)).execute(&mut connection);
+        match tokio::time::timeout(timeout, done).await {
+            Ok(Ok(_)) => Ok((connection, ServerSession::Own { process })),
+            Ok(Err(error)) => Err(translate(&error, Phase::Connect, &self.dsn)),
+            Err(_) => Err(Error::new(
+                Code::Timeout,
+                "the server did not take the settings of a session in time",
+            )
+            .with_hint("call again")),
+        }
     }
 
     /// What a new connection says of its account, whatever that may do.
@@ -186,13 +231,31 @@ impl Pool {
         }
     }
 
+    /// Opens a connection so that a session of its own can be told from a pooler's. A pooler
+    /// refuses the option that tells; it is then asked without.
+    async fn open(&self, target: &PgConnectOptions) -> Result<PgConnection, sqlx::Error> {
+        if !self.meets_pooler.load(Ordering::Relaxed) {
+            let telling = target
+                .clone()
+                .options([(audit::DIRECT, "on")])
+                // Nothing is prepared to be used again, and the clean-up drops what was.
+                .statement_cache_capacity(0);
+            match telling.connect().await {
+                Ok(connection) => return Ok(connection),
+                Err(error) if !refuses_options(&error) => return Err(error),
+                Err(_) => self.meets_pooler.store(true, Ordering::Relaxed),
+            }
+        }
+        target.connect().await
+    }
+
     async fn connect_to(
         &self,
         target: &PgConnectOptions,
         wanted: WantedServer,
     ) -> Result<(PgConnection, Account), Error> {
         let failed = |error: sqlx::Error| translate(&error, Phase::Connect, &self.dsn);
-        let mut connection = target.connect().await.map_err(failed)?;
+        let mut connection = self.open(target).await.map_err(failed)?;
         let account = audit::account(&mut connection).await.map_err(failed)?;
         let fits = match wanted {
             WantedServer::Any | WantedServer::PreferStandby => true,
@@ -213,16 +276,13 @@ impl Pool {
     pub(crate) async fn cancel(&self, process: i32) -> Result<(), Error> {
         let failed = |error: sqlx::Error| translate(&error, Phase::Connect, &self.dsn);
         let sql = format!("SELECT pg_catalog.pg_cancel_backend({process})");
-        if let Some(mut connection) = self.take_idle() {
+        if let Some(mut kept) = self.take_idle() {
             let asked = sqlx::raw_sql(AssertSqlSafe(sql.clone()))
-                .execute(&mut connection)
+                .execute(&mut kept.connection)
                 .await;
             if asked.is_ok() {
                 if let Ok(mut idle) = self.idle.lock() {
-                    idle.push(Idle {
-                        connection,
-                        since: Instant::now(),
-                    });
+                    idle.push(kept);
                 }
                 return Ok(());
             }
@@ -267,5 +327,17 @@ impl Pool {
         if tokio::time::timeout(CLEAN_UP, work).await.is_err() {
             tracing::warn!("connections were dropped before they were clean");
         }
+    }
+}
+
+/// Whether a pooler refused a start-up option (`08P01`, or another code with a session ended at
+/// once) where a server would have taken it.
+fn refuses_options(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Database(server) => server
+            .code()
+            .is_some_and(|code| code.starts_with("08") || code == "0A000"),
+        sqlx::Error::Protocol(_) => true,
+        _ => false,
     }
 }

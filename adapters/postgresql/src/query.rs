@@ -13,7 +13,8 @@ use store::{Cell, Code, Column, Error, Event, Limits, QueryRequest, RowStream, V
 use crate::Postgresql;
 use crate::error::Phase;
 use crate::fence::{self, Statement};
-use crate::session::{Described, check_text_form, text_form_check};
+use crate::session::Described;
+use crate::settings::{check_text_form, text_form_check};
 use crate::types::{Form, Type, Width};
 use crate::wrap::{Wrapped, wrap};
 use crate::{decode, hints, params};
@@ -135,7 +136,8 @@ struct Plan {
     /// How many statements of `sql` end before the one whose rows are the answer's.
     rows_of_statement: usize,
     columns: Arc<[Column]>,
-    oids: Vec<Oid>,
+    /// The types of the columns.
+    declared: Vec<Type>,
     types: Arc<HashMap<Oid, Type>>,
 }
 
@@ -198,7 +200,7 @@ impl Plan {
             rows_of_statement: usize::from(prepared.is_some()),
             prepared,
             columns,
-            oids: described.columns.iter().map(|(_, oid)| *oid).collect(),
+            declared: column_types.into_iter().cloned().collect(),
             types,
         })
     }
@@ -215,8 +217,9 @@ impl Plan {
 
     fn decode(&self, row: &PgRow) -> Result<Vec<Cell>, Error> {
         let lengths = self.lengths(row)?;
-        let mut cells = Vec::with_capacity(self.oids.len());
-        for (index, (&oid, column)) in self.oids.iter().zip(self.columns.iter()).enumerate() {
+        let mut cells = Vec::with_capacity(self.declared.len());
+        for (index, (declared, column)) in self.declared.iter().zip(self.columns.iter()).enumerate()
+        {
             let undecodable = |why: &dyn std::fmt::Display| {
                 Error::new(
                     Code::UndecodableValue,
@@ -233,12 +236,12 @@ impl Plan {
             }
             let text = raw.as_str().map_err(|error| undecodable(&error))?;
             let cut_from = lengths.get(&index).copied();
-            let is_text = self.types.get(&oid).is_none_or(|t| t.form != Form::Bytes);
+            let is_text = declared.form != Form::Bytes;
             let cell = match cut_from {
                 // The beginning of a value has only its text.
                 Some(length) if is_text => Cell::cut(Value::Text(text.to_owned()), length),
                 _ => Cell {
-                    value: decode::decode(text, oid, &self.types)
+                    value: decode::decode(text, declared, &self.types)
                         .map_err(|error| undecodable(&error))?,
                     cut_from,
                 },
@@ -253,7 +256,7 @@ impl Plan {
         if self.wrapped.measured.is_empty() {
             return Ok(HashMap::new());
         }
-        let raw = row.try_get_raw(self.oids.len());
+        let raw = row.try_get_raw(self.declared.len());
         let array = match &raw {
             Ok(value) if sqlx::ValueRef::is_null(value) => return Ok(HashMap::new()),
             Ok(value) => value.as_str().ok(),

@@ -10,23 +10,12 @@ use sqlx::{
     AssertSqlSafe, Column as _, Connection as _, Either, Executor as _, Row as _, SqlSafeStr as _,
     Statement as _,
 };
-use store::{Code, Error};
+use store::Error;
 
 use crate::error::{Phase, found_dead, keeps_connection, sqlstate, translate};
 use crate::params::quote;
-use crate::pool::{CLEAN_UP, Lease, Origin, Pool};
-
-/// The settings that the text form of values depends on, and what they are set to.
-const TEXT_FORM: [(&str, &str); 5] = [
-    ("TimeZone", "UTC"),
-    ("DateStyle", "ISO, MDY"),
-    ("IntervalStyle", "iso_8601"),
-    ("bytea_output", "hex"),
-    ("extra_float_digits", "1"),
-];
-
-/// How long the server waits longer than the gateway, which would rather say what timed out.
-const IDLE_LIMIT: Duration = Duration::from_secs(60);
+use crate::pool::{CLEAN_UP, Lease, Origin, Pool, ServerSession};
+use crate::settings::{begin_own_sql, begin_pooled_sql};
 
 /// A read-only transaction. Dropping it without [`Session::finish`] cancels what it runs.
 pub(crate) struct Session {
@@ -64,9 +53,10 @@ impl Session {
         timeout: Duration,
         lock_timeout: Duration,
     ) -> Result<Self, Error> {
-        let sql = begin_sql(pool.options().search_path.as_deref(), timeout, lock_timeout);
+        let search_path = pool.options().search_path.as_deref();
+        let pooled = || begin_pooled_sql(search_path, timeout, lock_timeout);
         let mut lease = pool.lease(timeout).await?;
-        let mut begun = begin_on(&mut lease.connection, &sql).await;
+        let mut begun = begin_on(&mut lease, timeout, pooled).await;
         if let Err(error) = &begun
             && lease.origin == Origin::Reused
             && found_dead(error)
@@ -75,7 +65,7 @@ impl Session {
             drop(lease);
             pool.forget_idle();
             lease = pool.lease(timeout).await?;
-            begun = begin_on(&mut lease.connection, &sql).await;
+            begun = begin_on(&mut lease, timeout, pooled).await;
         }
         let process = begun.map_err(|error| translate(&error, Phase::Connect, &pool.dsn))?;
         Ok(Self {
@@ -228,73 +218,52 @@ impl Drop for Session {
     }
 }
 
-/// The statement that tells whether the text form of values was still the session's at the end.
-pub(crate) fn text_form_check() -> String {
-    let settings: Vec<String> = TEXT_FORM
-        .iter()
-        .map(|(name, _)| format!("pg_catalog.current_setting('{name}')"))
-        .collect();
-    format!("SELECT pg_catalog.concat_ws('|', {})", settings.join(", "))
-}
-
-/// The error of a query that moved the settings its own answer is written by.
-pub(crate) fn check_text_form(row: &PgRow) -> Result<(), Error> {
-    let expected: Vec<&str> = TEXT_FORM.iter().map(|(_, value)| *value).collect();
-    let expected = expected.join("|");
-    let found = row.try_get_raw(0).ok();
-    let found = found.as_ref().and_then(|value| value.as_str().ok());
-    if found == Some(expected.as_str()) {
-        return Ok(());
+/// Begins, and answers the server's process that runs the transaction.
+async fn begin_on(
+    lease: &mut Lease,
+    timeout: Duration,
+    pooled: impl Fn() -> String,
+) -> Result<i32, sqlx::Error> {
+    match lease.session {
+        ServerSession::Own { process } => {
+            sqlx::raw_sql(AssertSqlSafe(begin_own_sql(timeout)))
+                .execute(&mut lease.connection)
+                .await?;
+            Ok(process)
+        }
+        ServerSession::Pooled => {
+            let rows = sqlx::raw_sql(AssertSqlSafe(pooled()))
+                .fetch_all(&mut lease.connection)
+                .await?;
+            rows.last()
+                .ok_or(sqlx::Error::RowNotFound)?
+                .try_get::<i32, _>(0)
+        }
     }
-    Err(Error::new(
-        Code::QueryRejected,
-        "the query changed the settings that the text form of its answer depends on",
-    )
-    .with_hint("leave out what sets TimeZone, DateStyle, IntervalStyle, bytea_output or extra_float_digits; use `AT TIME ZONE` or `to_char`"))
-}
-
-fn begin_sql(search_path: Option<&str>, timeout: Duration, lock_timeout: Duration) -> String {
-    let mut sql = format!(
-        "BEGIN READ ONLY; SET LOCAL statement_timeout = {}; SET LOCAL lock_timeout = {}; \
-         SET LOCAL idle_in_transaction_session_timeout = {}; SET LOCAL standard_conforming_strings = on; \
-         SET LOCAL client_min_messages = error; ",
-        timeout.as_millis().max(1),
-        lock_timeout.as_millis().max(1),
-        (timeout + IDLE_LIMIT).as_millis(),
-    );
-    for (name, value) in TEXT_FORM {
-        sql.push_str(&format!("SET LOCAL {name} = '{value}'; "));
-    }
-    if let Some(path) = search_path {
-        // One call, so that the list of schemas is read as the setting reads it.
-        sql.push_str(&format!(
-            "SELECT pg_catalog.set_config('search_path', {}, true); ",
-            quote(path)
-        ));
-    }
-    // Where the server can (14 and later, on Linux), it looks by itself whether its client is still
-    // there: a gateway that was killed cancels nothing.
-    sql.push_str(
-        "SELECT pg_catalog.pg_backend_pid(), CASE \
-         WHEN pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000 \
-         AND pg_catalog.version() LIKE '%linux%' \
-         THEN pg_catalog.set_config('client_connection_check_interval', '500ms', true) END",
-    );
-    sql
-}
-
-async fn begin_on(connection: &mut PgConnection, sql: &str) -> Result<i32, sqlx::Error> {
-    let rows = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
-        .fetch_all(connection)
-        .await?;
-    rows.last()
-        .ok_or(sqlx::Error::RowNotFound)?
-        .try_get::<i32, _>(0)
 }
 
 /// Rolls back, drops what a rollback keeps, and gives the connection back; closes it on any doubt.
 /// Advisory locks go whatever became of the query.
-async fn clean_up(pool: Arc<Pool>, mut lease: Lease, prepared: Vec<String>) {
+async fn clean_up(pool: Arc<Pool>, lease: Lease, prepared: Vec<String>) {
+    match lease.session {
+        ServerSession::Own { .. } => clean_up_own(pool, lease).await,
+        ServerSession::Pooled => clean_up_pooled(pool, lease, prepared).await,
+    }
+}
+
+/// In a session of our own everything that was prepared goes, whoever did it.
+async fn clean_up_own(pool: Arc<Pool>, mut lease: Lease) {
+    let sql = "ROLLBACK; DEALLOCATE ALL; SELECT pg_catalog.pg_advisory_unlock_all()";
+    let work = sqlx::raw_sql(sql).execute(&mut lease.connection);
+    match tokio::time::timeout(CLEAN_UP, work).await {
+        Ok(Ok(_)) => pool.keep(lease),
+        Ok(Err(error)) => tracing::debug!(%error, "a connection was not clean and is closed"),
+        Err(_) => tracing::debug!("a connection was not clean in time and is closed"),
+    }
+}
+
+/// A pooler's session also serves others: only what is ours goes.
+async fn clean_up_pooled(pool: Arc<Pool>, mut lease: Lease, prepared: Vec<String>) {
     let mut sql = String::from("ROLLBACK; ");
     for name in &prepared {
         sql.push_str(&format!("DEALLOCATE {name}; "));

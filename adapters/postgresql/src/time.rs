@@ -17,7 +17,10 @@ pub(crate) fn timestamp(text: &str) -> Option<String> {
     }
     let (moment, era) = split_era(text);
     let (date, time) = moment.split_once(' ')?;
-    Some(format!("{}T{time}", iso_date(date, era)?))
+    let mut iso = iso_date(date, era)?;
+    iso.push('T');
+    iso.push_str(time);
+    Some(iso)
 }
 
 /// A timestamp of a session in UTC, which ends in `+00`.
@@ -27,7 +30,11 @@ pub(crate) fn timestamp_with_zone(text: &str) -> Option<String> {
     }
     let (moment, era) = split_era(text);
     let (date, time) = moment.strip_suffix("+00")?.split_once(' ')?;
-    Some(format!("{}T{time}Z", iso_date(date, era)?))
+    let mut iso = iso_date(date, era)?;
+    iso.push('T');
+    iso.push_str(time);
+    iso.push('Z');
+    Some(iso)
 }
 
 /// A time with its offset, whose minutes the server leaves out when they are zero.
@@ -56,6 +63,12 @@ fn split_era(text: &str) -> (&str, Era) {
 }
 
 fn iso_date(date: &str, era: Era) -> Option<String> {
+    const LONGEST: usize = "2024-01-02T03:04:05.123456Z".len();
+    if matches!(era, Era::Common) && date.len() == "2024-01-02".len() {
+        let mut iso = String::with_capacity(LONGEST);
+        iso.push_str(date);
+        return Some(iso);
+    }
     let (year, month_and_day) = date.split_once('-')?;
     let shown: i64 = year.parse().ok()?;
     let year = match era {

@@ -49,7 +49,10 @@ pub(crate) enum Width {
     Padded,
     /// `bytea`.
     Bytes,
-    /// Anything else of variable length: measured by its output text.
+    /// Anything else of variable length whose cast to text is its output text: the catalogue has no
+    /// cast of its own for it.
+    Cast,
+    /// Anything else of variable length, whose cast to text may be another text (as `inet`'s is).
     Output,
 }
 
@@ -129,7 +132,9 @@ async fn read(
         )
         SELECT t.oid, pg_catalog.format_type(t.oid, NULL), t.typlen, t.typtype::pg_catalog.text,
             CASE WHEN e.typarray = t.oid THEN t.typelem ELSE 0 END, e.typdelim::pg_catalog.text,
-            t.typbasetype, a.attname, a.atttypid
+            t.typbasetype, a.attname, a.atttypid,
+            EXISTS (SELECT FROM pg_catalog.pg_cast o
+                WHERE o.castsource = t.oid AND o.casttarget = 25) AS has_own_cast
         FROM wanted
         JOIN pg_catalog.pg_type t ON t.oid = wanted.oid
         LEFT JOIN pg_catalog.pg_type e ON e.oid = t.typelem AND t.typelem <> 0
@@ -171,11 +176,16 @@ async fn read(
             _ => built_in(oid),
         };
         let length: i16 = row.try_get(2)?;
+        let variable = if row.try_get::<bool, _>("has_own_cast")? {
+            Width::Output
+        } else {
+            Width::Cast
+        };
         types.insert(
             oid,
             Type {
                 name: row.try_get(1)?,
-                width: width(oid, length),
+                width: width(oid, length, variable),
                 form,
             },
         );
@@ -200,13 +210,13 @@ fn built_in(oid: Oid) -> Form {
     }
 }
 
-fn width(oid: Oid, length: i16) -> Width {
+fn width(oid: Oid, length: i16, variable: Width) -> Width {
     match (oid.0, length) {
         (25 | 1043, _) => Width::Text,
         (114 | 142, _) => Width::TextLike,
         (1042, _) => Width::Padded,
         (17, _) => Width::Bytes,
-        (_, -1) => Width::Output,
+        (_, -1) => variable,
         _ => Width::Fixed,
     }
 }

@@ -82,14 +82,14 @@ fn names(count: usize) -> String {
 }
 
 /// A column as the inner level takes it: what has no length of its own becomes its output text, by
-/// `format`, which calls the type's output function (a cast to text would not keep `char` or `inet`).
+/// a cast where that is the same, else by `format`, which calls the type's output function.
 fn taken(number: usize, width: Width) -> String {
     match width {
         Width::Output => format!(
             "CASE WHEN pg_catalog.num_nulls(c{number}) = 0 THEN pg_catalog.format('%s', c{number}) END AS c{number}"
         ),
-        // Both are stored as text, and the cast copies nothing.
-        Width::TextLike => format!("c{number}::pg_catalog.text AS c{number}"),
+        // Some are stored as text, and the cast copies nothing; others it writes as the type does.
+        Width::TextLike | Width::Cast => format!("c{number}::pg_catalog.text AS c{number}"),
         Width::Fixed | Width::Text | Width::Padded | Width::Bytes => format!("c{number}"),
     }
 }
@@ -110,8 +110,9 @@ fn shown(number: usize, width: Width, cell_bytes: u64) -> String {
             let padded = format!("pg_catalog.format('%s', c{number})");
             format!("({})::pg_catalog.bpchar", beginning(&padded, cell_bytes))
         }
-        Width::Text | Width::TextLike | Width::Output => {
-            beginning(&format!("c{number}::pg_catalog.text"), cell_bytes)
+        // `varchar` becomes `text` by itself; the others are text already.
+        Width::Text | Width::TextLike | Width::Cast | Width::Output => {
+            beginning(&format!("c{number}"), cell_bytes)
         }
     };
     format!(
@@ -124,8 +125,7 @@ fn shown(number: usize, width: Width, cell_bytes: u64) -> String {
 /// byte each, else a fourth of them, which is the longest that is sure to fit (UTF-8).
 fn beginning(text: &str, cell_bytes: u64) -> String {
     let sure = (cell_bytes / 4).max(1);
-    let long = format!("pg_catalog.substring({text}, 1, {cell_bytes})");
-    format!(
-        "CASE WHEN pg_catalog.octet_length({long}) <= {cell_bytes} THEN {long} ELSE pg_catalog.substring({text}, 1, {sure}) END"
-    )
+    let is_plain =
+        format!("pg_catalog.octet_length(pg_catalog.left({text}, {cell_bytes})) <= {cell_bytes}");
+    format!("pg_catalog.left({text}, CASE WHEN {is_plain} THEN {cell_bytes} ELSE {sure} END)")
 }

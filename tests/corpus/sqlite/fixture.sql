@@ -20,11 +20,11 @@ CREATE TABLE person (
     extra    ANY
 ) STRICT;
 INSERT INTO person (id, name, email, born, manager, score, photo, extra) VALUES
-    (1, 'Ada',    'ada@example.org',   '1815-12-10', NULL, 9.5,  x'89504e47', 1),
-    (2, 'Grace',  'grace@example.org', '1906-12-09', 1,    9.25, NULL,        'one'),
-    (3, 'Edsger', NULL,                '1930-05-11', 1,    -0.5, x'',         x'01'),
-    (4, 'Łukasz', 'lukasz@example.org', NULL,        2,    NULL, x'00ff00',   1.5),
-    (5, '李雷',   'lilei@example.org', '1990-01-01', 2,    0.0,  NULL,        NULL);
+    (1, 'Oak',    'oak@example.org',   '2001-12-10', NULL, 9.5,  x'89504e47', 1),
+    (2, 'Birch',  'birch@example.org', '1986-12-09', 1,    9.25, NULL,        'one'),
+    (3, 'Cedar',  NULL,                '1970-05-11', 1,    -0.5, x'',         x'01'),
+    (4, 'Świerk', 'swierk@example.org', NULL,        2,    NULL, x'00ff00',   1.5),
+    (5, '松',     'matsu@example.org', '1990-01-01', 2,    0.0,  NULL,        NULL);
 
 -- AUTOINCREMENT, CHECK, JSON as text, decimal kept as text, a generated column of each sort.
 CREATE TABLE invoice (

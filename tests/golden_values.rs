@@ -2,12 +2,12 @@
 //! servers' own text forms.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::harness::backends::postgresql_servers;
+use crate::harness::backends::{postgresql_servers, variable};
 use crate::harness::client::{Reply, Server};
 use crate::harness::corpus::cases;
-use crate::harness::postgresql::{Database, text};
+use crate::harness::postgresql::{Database, run, text};
 use crate::harness::sqlite;
 
 #[derive(Deserialize)]
@@ -85,6 +85,85 @@ async fn postgresql_values_are_exact() {
             "PostgreSQL {major}:\n{}",
             failures.join("\n")
         );
+    }
+}
+
+/// The same number of fields with other names and types decodes all too well from what was known.
+#[tokio::test]
+async fn a_type_that_was_altered_is_read_as_it_is_now() {
+    for (_, superuser) in postgresql_servers() {
+        let database = Database::create(&superuser).await;
+        let mut admin = database.admin().await;
+        let dsn = database.reader();
+        let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn)]).await;
+        for (alter, value, type_name, json) in [
+            (
+                "create type pair as (a text, b integer)",
+                "row('007', 1)::pair",
+                "pair",
+                json!({"a": "007", "b": 1}),
+            ),
+            (
+                "alter type pair rename attribute a to z",
+                "row('007', 1)::pair",
+                "pair",
+                json!({"z": "007", "b": 1}),
+            ),
+            (
+                "alter type pair drop attribute b; alter type pair add attribute n text",
+                "row('007', '0010')::pair",
+                "pair",
+                json!({"z": "007", "n": "0010"}),
+            ),
+            (
+                "alter type pair rename to two",
+                "array[row('x', 'y')::two]",
+                "two[]",
+                json!([{"z": "x", "n": "y"}]),
+            ),
+        ] {
+            run(&mut admin, alter).await;
+            let reply = server.query("target", &format!("select {value}")).await;
+            assert_eq!(reply.rows(), json!([[json]]), "{alter}");
+            assert_eq!(reply.table().columns[0].type_name, type_name, "{alter}");
+        }
+    }
+}
+
+/// A JSON number that lost digits on its way is refused, never rounded.
+#[tokio::test]
+async fn parameters_are_exact_or_refused() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let (dsn, file) = (
+        database.reader(),
+        sqlite::File::create("create table t (a);"),
+    );
+    let notes = file.dsn();
+    let server = Server::start(&[
+        ("RHIZODAT_STORE_ERP", &dsn),
+        ("RHIZODAT_STORE_NOTES", &notes),
+    ])
+    .await;
+    for (store, query) in [("erp", "select $1::numeric"), ("notes", "select ?1")] {
+        for exact in [json!(9_007_199_254_740_993_i64), json!(0.1), json!(-2.5e-7)] {
+            let reply = server.query_with(store, query, json!([exact])).await;
+            assert!(!reply.is_error, "{exact}: {}", reply.text);
+        }
+        for rounded in [
+            "12345678901234567890123",
+            "0.1234567890123456789",
+            "18446744073709551617",
+        ] {
+            let number: Value = serde_json::from_str(rounded).unwrap();
+            let reply = server.query_with(store, query, json!([number])).await;
+            assert_eq!(reply.code(), "invalid_argument", "{rounded}");
+            let nested = server
+                .query_with(store, query, json!([{"a": [number]}]))
+                .await;
+            assert_eq!(nested.code(), "invalid_argument", "{rounded}");
+            let text = server.query_with(store, query, json!([rounded])).await;
+            assert_eq!(text.rows(), json!([[rounded]]));
+        }
     }
 }
 

@@ -243,3 +243,87 @@ async fn the_schema_is_cut_at_the_byte_limit_and_its_cursor_goes_on() {
     assert!(names.is_sorted());
     assert_eq!(columns, 60 * 2 + 300);
 }
+
+#[tokio::test]
+async fn a_table_larger_than_a_result_is_passed_and_what_is_left_out_is_said() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let mut admin = database.admin().await;
+    let setup = "create table a (id integer); create table b (id integer, note text); create table c (id integer);
+                 create view v as select repeat('a long definition', 2) as x;
+                 grant select on a, b, c, v to rhizodat_reader;
+                 do $$ begin
+                    execute format('comment on table b is %L', repeat('x', 20000));
+                    execute format('create or replace view v as select %L::text as x', repeat('y', 20000));
+                 end $$";
+    crate::harness::postgresql::run(&mut admin, setup).await;
+    let dsn = database.reader();
+    let server = Server::start(&[
+        ("RHIZODAT_STORE_ERP", &dsn),
+        ("RHIZODAT_MCP_MAX_BYTES", "4096"),
+    ])
+    .await;
+    let mut shown = Vec::new();
+    let mut cursor = Value::Null;
+    for _ in 0..10 {
+        let arguments = json!({"store": "erp", "detail": "full", "cursor": cursor});
+        let reply = server.call("schema", arguments).await;
+        assert!(reply.data().len() <= 4096, "{}", reply.data().len());
+        let data: Value = serde_json::from_str(reply.data()).unwrap();
+        shown.extend(data["tables"].as_array().unwrap().clone());
+        match reply.note("cursor") {
+            Some(next) => cursor = json!(next),
+            None => break,
+        }
+    }
+    let names: Vec<&str> = shown
+        .iter()
+        .map(|table| table["table"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["public.a", "public.b", "public.c", "public.v"]);
+    assert_eq!(shown[3]["left_out"], "the DDL");
+}
+
+#[tokio::test]
+async fn arguments_of_any_length_and_made_up_cursors_are_answered() {
+    let server = postgresql(&[]).await;
+    let long = "x".repeat(1_000_000);
+    for (arguments, code) in [
+        (json!({"store": "erp", "table": long}), "not_found"),
+        (json!({"store": long}), "unknown_store"),
+        (
+            json!({"store": "erp", (long.clone()): 1}),
+            "invalid_argument",
+        ),
+        (
+            json!({"store": "erp", "table": "a\u{0}b"}),
+            "invalid_argument",
+        ),
+        (
+            json!({"store": "erp", "cursor": "nonsense"}),
+            "invalid_argument",
+        ),
+    ] {
+        let reply = server.call("schema", arguments).await;
+        assert_eq!(
+            reply.code(),
+            code,
+            "{}",
+            reply.text.chars().take(200).collect::<String>()
+        );
+    }
+    // Columns beyond counting, base64url of {"schema":"public","table":"a","columns":18446744073709551615}.
+    let cursor =
+        "eyJzY2hlbWEiOiJwdWJsaWMiLCJ0YWJsZSI6ImEiLCJjb2x1bW5zIjoxODQ0Njc0NDA3MzcwOTU1MTYxNX0";
+    let reply = server
+        .call("schema", json!({"store": "erp", "cursor": cursor}))
+        .await;
+    assert!(
+        !reply.is_error || reply.code() == "invalid_argument",
+        "{}",
+        reply.text
+    );
+    let inner = server
+        .query("erp", "select textout(repeat('x', 200000000))")
+        .await;
+    assert_eq!(inner.code(), "query_rejected");
+}

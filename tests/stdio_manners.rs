@@ -238,3 +238,25 @@ async fn logs_go_to_standard_error_in_the_form_asked_for() {
         assert!(entry["level"].is_string(), "{line}");
     }
 }
+
+#[tokio::test]
+async fn a_client_that_reads_no_more_ends_the_server() {
+    use std::process::Stdio;
+    use tokio::io::AsyncWriteExt as _;
+    let file = notes();
+    let dsn = file.dsn();
+    let mut child = crate::harness::client::command(&[("RHIZODAT_STORE_NOTES", &dsn)])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    drop(child.stdout.take());
+    let line = format!("{}\n", initialize("2025-06-18"));
+    input.write_all(line.as_bytes()).await.unwrap();
+    // The input stays open: what ends the server is that its answer cannot be written.
+    let ended = tokio::time::timeout(Duration::from_secs(20), child.wait()).await;
+    assert!(ended.expect("the server ends").unwrap().success());
+    drop(input);
+}

@@ -1,6 +1,9 @@
 //! The MCP server: what it is, its tools, and each call from its arguments to its result.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+
+use futures::FutureExt as _;
 
 use rmcp::ErrorData;
 use rmcp::ServerHandler;
@@ -10,6 +13,7 @@ use rmcp::model::{
     ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
+use store::{Code, Error};
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Arguments;
@@ -42,14 +46,20 @@ impl Server {
     async fn run(&self, request: CallToolRequestParams) -> Result<CallToolResult, ErrorData> {
         let name = request.name.as_ref();
         let Some(tool) = tools::Name::permitted(name, &self.gateway.guard) else {
-            let shown: String = name.chars().take(60).collect();
+            let shown: String = name.escape_debug().take(60).collect();
             return Err(ErrorData::invalid_params(
                 format!("there is no tool `{shown}`"),
                 None,
             ));
         };
         let arguments = Arguments::new(request.arguments);
-        Ok(match tool.call(&self.gateway, arguments).await {
+        // A fault of ours ends its call, with an answer, and no other.
+        let call = AssertUnwindSafe(tool.call(&self.gateway, arguments)).catch_unwind();
+        let Ok(done) = call.await else {
+            let fault = Error::new(Code::Internal, "the call ended in a fault of rhizodat");
+            return Ok(error_result(None, &fault, self.gateway.results));
+        };
+        Ok(match done {
             Ok(reply) => reply.into_result(),
             Err(failure) => {
                 let store = failure.store.as_deref();

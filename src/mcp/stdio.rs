@@ -39,7 +39,7 @@ pub(super) struct Lines<R> {
     opened: Opened,
     /// An error to be sent before more is read. Kept until it is, since reading can be interrupted.
     refusal: Option<Vec<u8>>,
-    /// Cancelled when the input ends: a client that is gone waits for no answer.
+    /// Cancelled when the input ends or nobody reads: a client that is gone waits for no answer.
     ended: CancellationToken,
 }
 
@@ -68,7 +68,7 @@ impl<R> Lines<R> {
         Self {
             reader,
             outgoing: Some(outgoing),
-            writer: tokio::spawn(write_lines(lines, writer)),
+            writer: tokio::spawn(write_lines(lines, writer, ended.clone())),
             unread: Vec::new(),
             searched: 0,
             line: LineState::Reading,
@@ -219,7 +219,11 @@ fn closed() -> io::Error {
     io::Error::new(io::ErrorKind::BrokenPipe, "the client no longer reads")
 }
 
-async fn write_lines<W: AsyncWrite + Unpin>(mut lines: mpsc::Receiver<Vec<u8>>, mut writer: W) {
+async fn write_lines<W: AsyncWrite + Unpin>(
+    mut lines: mpsc::Receiver<Vec<u8>>,
+    mut writer: W,
+    ended: CancellationToken,
+) {
     while let Some(line) = lines.recv().await {
         let written = async {
             writer.write_all(&line).await?;
@@ -227,6 +231,8 @@ async fn write_lines<W: AsyncWrite + Unpin>(mut lines: mpsc::Receiver<Vec<u8>>, 
         };
         if let Err(error) = written.await {
             tracing::debug!(%error, "standard output failed");
+            // Nobody reads the answers any more.
+            ended.cancel();
             return;
         }
     }

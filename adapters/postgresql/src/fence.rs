@@ -44,6 +44,8 @@ const REFUSED_FUNCTIONS: &[&str] = &[
     "pg_drop_*",
     "pg_sync_*",
     "pg_export_snapshot",
+    "pg_current_xact_id",
+    "txid_current",
     "pg_import_system_collations",
     "pg_switch_wal",
     "pg_switch_xlog",
@@ -170,7 +172,8 @@ fn position_of(text: &str, token: &Token<'_>) -> Option<Position> {
 fn refused_call<'t, 'a>(statement: &'t [Token<'a>]) -> Option<(&'t Token<'a>, String)> {
     for (index, token) in statement.iter().enumerate() {
         let name = match token.kind {
-            Kind::Word => token.text.to_ascii_lowercase(),
+            // A server with a Turkish single-byte encoding folds this one letter to an ASCII one.
+            Kind::Word => token.text.to_ascii_lowercase().replace('İ', "i"),
             Kind::QuotedName => unquote(token.text),
             Kind::EscapedName => match unescape(statement, index) {
                 Some(name) => name,
@@ -190,7 +193,7 @@ fn refused_call<'t, 'a>(statement: &'t [Token<'a>]) -> Option<(&'t Token<'a>, St
 
 /// Refused functions whose names are also likely names of columns: refused only where they are
 /// called.
-const PLAIN_WORDS: &[&str] = &["http", "connectby", "crosstab*"];
+const PLAIN_WORDS: &[&str] = &["http", "http_*", "connectby", "crosstab*"];
 
 /// Whether the name at `index` is called: an argument list follows, or it is an attribute of
 /// something that is no name.
@@ -319,13 +322,15 @@ mod tests {
             "select s.pids[1].pg_cancel_backend from s",
             "select ('x').http",
             "select http('x')",
+            "select http_get('x')",
+            "select pg_termİnate_backend(1)",
             "select * from query_to_xml_and_xmlschema('select 1',true,true,'')",
         ] {
             assert_eq!(code(text), Some(Code::QueryRejected), "{text}");
         }
         for text in [
             "select 'pg_terminate_backend(1)'",
-            "select t.http, http from t",
+            "select t.http, http, http_status from t",
             "select $$dblink('x')$$ -- set_config(",
             r#"select U&"d\0061ta" from t"#,
         ] {

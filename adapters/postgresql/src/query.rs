@@ -16,7 +16,7 @@ use crate::fence::{self, Statement};
 use crate::session::Described;
 use crate::settings::{check_text_form, text_form_check};
 use crate::types::{Form, Type, Width};
-use crate::wrap::{Wrapped, wrap};
+use crate::wrap::{MOST_COLUMNS, Wrapped, wrap};
 use crate::{decode, hints, params};
 
 /// Runs a query. The answer's columns are known when this returns; its rows follow.
@@ -51,7 +51,6 @@ pub(crate) async fn run(store: &Postgresql, request: QueryRequest) -> Result<Row
         }
     };
     let columns = Arc::clone(&plan.columns);
-    let known_types = Arc::clone(&store.types);
     let events = async_stream::stream! {
         let mut session = session;
         let mut end = End::Complete;
@@ -81,8 +80,6 @@ pub(crate) async fn run(store: &Postgresql, request: QueryRequest) -> Result<Row
                         match plan.decode(&row) {
                             Ok(row) => yield Ok(Event::Row(row)),
                             Err(error) => {
-                                // A type altered since it was looked up decodes next time.
-                                known_types.forget();
                                 end = End::Refused(error);
                                 break;
                             }
@@ -148,6 +145,7 @@ impl Plan {
         described: &Described,
         types: Arc<HashMap<Oid, Type>>,
     ) -> Result<Self, Error> {
+        refuse_unbounded(described)?;
         let literals = params::literals(&request.params, &described.params, &types)?;
         let unknown = Type {
             name: "unknown".to_owned(),
@@ -276,6 +274,26 @@ impl Plan {
             .filter(|(_, length)| *length > self.limits.cell_bytes)
             .collect())
     }
+}
+
+/// Refuses answers whose values no limit could cut in the server: text of the server's inner form
+/// (`cstring`), and rows without room for the lengths of their values.
+fn refuse_unbounded(described: &Described) -> Result<(), Error> {
+    const CSTRING: Oid = Oid(2275);
+    let inner = described.columns.iter().find(|(_, oid)| *oid == CSTRING);
+    if let Some((name, _)) = inner {
+        let message = format!("column `{name}` is a `cstring`, which is no type of an answer");
+        return Err(Error::new(Code::QueryRejected, message).with_hint(
+            "leave out the call of an output function; values come as text by themselves",
+        ));
+    }
+    if described.columns.len() >= MOST_COLUMNS {
+        let message = format!("the answer has {} columns", described.columns.len());
+        return Err(
+            Error::new(Code::LimitExceeded, message).with_hint("select fewer than 1664 columns")
+        );
+    }
+    Ok(())
 }
 
 /// The error with a hint on misspelt names, which takes another look at the catalogue.

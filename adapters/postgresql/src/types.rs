@@ -43,7 +43,7 @@ pub(crate) enum Width {
     Fixed,
     /// `text` and `varchar`.
     Text,
-    /// `json` and `xml`, which are stored as text.
+    /// `json`, which is stored as text.
     TextLike,
     /// `char(n)`, whose trailing blanks a cast to text would drop.
     Padded,
@@ -64,15 +64,15 @@ pub(crate) struct Type {
     pub(crate) width: Width,
 }
 
-/// The types met so far. Shared by all connections of a store.
+/// The server's own types met so far. Shared by all connections of a store.
 #[derive(Debug, Default)]
 pub(crate) struct Types {
     known: RwLock<Arc<HashMap<Oid, Type>>>,
 }
 
 impl Types {
-    /// A view that holds every one of `wanted` and the types they are made of, asking the server
-    /// for those not met before.
+    /// A view that holds every one of `wanted` and the types they are made of. The server is asked
+    /// for those not met before, and each time for those that users can alter.
     pub(crate) async fn resolve(
         &self,
         connection: &mut PgConnection,
@@ -80,26 +80,21 @@ impl Types {
     ) -> Result<Arc<HashMap<Oid, Type>>, sqlx::Error> {
         let known = self.snapshot();
         let missing: Vec<String> = wanted
-            .filter(|oid| !known.contains_key(oid))
+            .filter(|oid| !is_built_in(*oid) || !known.contains_key(oid))
             .map(|oid| oid.0.to_string())
             .collect();
         if missing.is_empty() {
             return Ok(known);
         }
+        let found = read(connection, &missing.join(",")).await?;
         let mut extended = HashMap::clone(&known);
-        extended.extend(read(connection, &missing.join(",")).await?);
-        let extended = Arc::new(extended);
+        extended.extend(found);
+        let mut kept = extended.clone();
+        kept.retain(|&oid, _| is_built_in(oid));
         if let Ok(mut slot) = self.known.write() {
-            *slot = Arc::clone(&extended);
+            *slot = Arc::new(kept);
         }
-        Ok(extended)
-    }
-
-    /// Forgets what was met: a type was altered since.
-    pub(crate) fn forget(&self) {
-        if let Ok(mut slot) = self.known.write() {
-            *slot = Arc::default();
-        }
+        Ok(Arc::new(extended))
     }
 
     fn snapshot(&self) -> Arc<HashMap<Oid, Type>> {
@@ -108,6 +103,12 @@ impl Types {
             .map(|known| Arc::clone(&known))
             .unwrap_or_default()
     }
+}
+
+/// Whether a type is the server's own (`FirstNormalObjectId` in `src/include/access/transam.h`): it
+/// is never altered.
+fn is_built_in(oid: Oid) -> bool {
+    oid.0 < 16384
 }
 
 /// The catalogue's word on types and on those they are made of. One row a type; one more row for
@@ -213,9 +214,10 @@ fn built_in(oid: Oid) -> Form {
 fn width(oid: Oid, length: i16, variable: Width) -> Width {
     match (oid.0, length) {
         (25 | 1043, _) => Width::Text,
-        (114 | 142, _) => Width::TextLike,
+        (114, _) => Width::TextLike,
         (1042, _) => Width::Padded,
         (17, _) => Width::Bytes,
+        (142, _) => Width::Output,
         (_, -1) => variable,
         _ => Width::Fixed,
     }

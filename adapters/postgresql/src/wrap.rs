@@ -21,22 +21,19 @@ pub(crate) struct Wrapped {
     pub(crate) measured: Vec<usize>,
 }
 
-/// The most entries of a target list (`MaxTupleAttributeNumber` in PostgreSQL).
-const MOST_COLUMNS: usize = 1664;
+/// The most entries of a target list (`MaxTupleAttributeNumber` in PostgreSQL). An answer has one
+/// less: the lengths of its values need a place.
+pub(crate) const MOST_COLUMNS: usize = 1664;
 
 /// Wraps `text`, which answers columns of these types, so that at most `rows` rows arrive and no
 /// value of more than `cell_bytes` bytes.
 pub(crate) fn wrap(text: &str, types: &[&Type], rows: u64, cell_bytes: u64) -> Wrapped {
-    let mut measured: Vec<usize> = types
+    let measured: Vec<usize> = types
         .iter()
         .enumerate()
         .filter(|(_, column)| column.width != Width::Fixed)
         .map(|(index, _)| index)
         .collect();
-    // There is no room for the lengths beside a full target list; the reader counts bytes instead.
-    if types.len() >= MOST_COLUMNS {
-        measured.clear();
-    }
     if measured.is_empty() {
         let before = "SELECT * FROM (\n";
         return Wrapped {

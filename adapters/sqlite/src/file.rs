@@ -169,15 +169,19 @@ impl DatabaseFile {
     }
 
     fn has_frames(&self) -> bool {
-        let mut log = self.path.as_os_str().to_owned();
+        let mut log = self.real_path().into_os_string();
         log.push("-wal");
         std::fs::metadata(log).is_ok_and(|log: Metadata| log.len() > WAL_HEADER)
     }
 
+    /// What the path names. A link is followed by SQLite, and its companions stand beside that.
+    fn real_path(&self) -> PathBuf {
+        std::fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone())
+    }
+
     fn is_directory_writable(&self) -> bool {
-        // A link is followed by SQLite, and its companions stand beside what it names.
-        let path = std::fs::canonicalize(&self.path).unwrap_or_else(|_| self.path.clone());
-        path.parent()
+        self.real_path()
+            .parent()
             .and_then(|directory| c_string(directory).ok())
             .is_none_or(|directory| crate::ffi::is_writable(&directory))
     }

@@ -25,7 +25,7 @@ pub use value::Value;
 
 /// One data store, as the gateway sees it.
 ///
-/// Every implementation keeps these rules, and [`contract`] tests them:
+/// Every implementation keeps these rules, and the test kit (`contract`, behind the feature `test-kit`) tests them:
 /// - Nothing that reaches `query` can change the store, its other sessions or the host, whatever
 ///   the text is. The store itself refuses writes; matching words in the text is never the wall.
 /// - `query` answers a stream that holds a few rows in memory, bounded in bytes, and no value longer

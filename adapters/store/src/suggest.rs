@@ -1,10 +1,17 @@
 //! The nearest names to a misspelt one, for hints.
 
+/// The longest text, in bytes, that could be a slip of a name.
+const LONGEST: usize = 200;
+
 /// Up to three of `known` that are close to `given`, nearest first.
 ///
 /// Close is a Damerau–Levenshtein distance of at most a third of the longer name (at least one), or
 /// a name that begins with or contains the other. Case is ignored.
 pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    // The distance takes time in proportion to both lengths, and no name is this long.
+    if given.len() > LONGEST {
+        return Vec::new();
+    }
     let given = given.to_lowercase();
     let mut scored: Vec<(usize, &str)> = known
         .into_iter()
@@ -48,6 +55,7 @@ mod tests {
         assert_eq!(nearest("order", known), ["orders", "order_lines"]);
         assert_eq!(nearest("Custmers", known), ["customers"]);
         assert!(nearest("xyz", known).is_empty());
+        assert!(nearest(&"orders".repeat(100), known).is_empty());
         assert_eq!(or_list(&["a", "b", "c"]), "`a`, `b` or `c`");
     }
 }

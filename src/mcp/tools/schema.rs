@@ -62,6 +62,21 @@ impl Cursor {
         })
     }
 
+    /// Where to go on after `taken` of the `left` columns of a table.
+    fn after_columns(&self, table: TableName, taken: usize, left: usize) -> Self {
+        if taken >= left {
+            return Self {
+                schema: table.schema,
+                table: Some(table.name),
+                columns: 0,
+            };
+        }
+        Self {
+            columns: self.columns.saturating_add(taken),
+            ..self.clone()
+        }
+    }
+
     fn write(&self) -> String {
         URL_SAFE_NO_PAD.encode(json!(self).to_string())
     }
@@ -70,7 +85,9 @@ impl Cursor {
         URL_SAFE_NO_PAD
             .decode(text)
             .ok()
-            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .and_then(|bytes| serde_json::from_slice::<Self>(&bytes).ok())
+            .filter(|cursor| !cursor.table.as_deref().unwrap_or_default().contains('\0'))
+            .filter(|cursor| !cursor.schema.as_deref().unwrap_or_default().contains('\0'))
             .ok_or_else(|| {
                 Error::new(
                     Code::InvalidArgument,
@@ -84,7 +101,10 @@ impl Cursor {
 pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<Reply, Failure> {
     let name = arguments.required_text("store")?;
     let table = arguments.text("table")?;
-    let like = arguments.text("like")?.map(Pattern::new);
+    refuse_nul(table.as_deref(), "table")?;
+    let like = arguments.text("like")?;
+    refuse_nul(like.as_deref(), "like")?;
+    let like = like.map(Pattern::new);
     let detail = detail(arguments.text("detail")?.as_deref())?;
     let cursor = match arguments.text("cursor")? {
         Some(text) => Cursor::read(&text)?,
@@ -142,6 +162,17 @@ pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<
         data: gateway.encode(&shown).map_err(&failed)?,
         structured: gateway.structured(content),
     })
+}
+
+fn refuse_nul(text: Option<&str>, parameter: &str) -> Result<(), Error> {
+    match text {
+        Some(text) if text.contains('\0') => Err(Error::new(
+            Code::InvalidArgument,
+            format!("`{parameter}` holds a NUL character"),
+        )
+        .with_hint("no name has one")),
+        _ => Ok(()),
+    }
 }
 
 fn detail(word: Option<&str>) -> Result<Detail, Error> {
@@ -203,13 +234,28 @@ impl Listing<'_> {
     ) -> Result<(), Error> {
         let mut fitting = table.columns.len();
         let columns = table.columns.clone();
-        table.ddl = None;
+        let left_out = table.ddl.take().map(|_| "the DDL");
+        table.comment = table
+            .comment
+            .map(|comment| comment.chars().take(LONGEST_COMMENT).collect());
         loop {
             table.columns = columns.iter().take(fitting).cloned().collect();
-            let shown = document(&table);
-            if self.size(&shown)? <= most || fitting <= 1 {
+            let mut shown = document(&table);
+            if let Some(what) = left_out {
+                leave_out(&mut shown, what);
+            }
+            if self.size(&shown)? <= most {
                 self.tables.push(shown);
-                reached.columns += fitting.max(1);
+                *reached = reached.after_columns(table.name, fitting, columns.len());
+                return Ok(());
+            }
+            if fitting <= 1 {
+                // Not even one column fits: what is left is that the table is there.
+                let bare = Table::named(table.name.clone(), table.kind);
+                let mut shown = document(&bare);
+                leave_out(&mut shown, "everything: it is larger than a result may be");
+                self.tables.push(shown);
+                *reached = reached.after_columns(table.name, columns.len(), columns.len());
                 return Ok(());
             }
             fitting /= 2;
@@ -219,6 +265,16 @@ impl Listing<'_> {
     fn size(&self, table: &Value) -> Result<u64, Error> {
         let encoded = self.gateway.encode(&json!({ "tables": [table] }))?;
         Ok(encoded.len() as u64)
+    }
+}
+
+/// The most characters of a comment on a table that is shown in parts.
+const LONGEST_COMMENT: usize = 200;
+
+/// Says within a table what of it is not shown.
+fn leave_out(shown: &mut Value, what: &str) {
+    if let Some(members) = shown.as_object_mut() {
+        members.insert("left_out".to_owned(), json!(what));
     }
 }
 

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::harness::backends::{postgresql_servers, variable};
+use crate::harness::clickhouse;
 use crate::harness::client::Server;
 use crate::harness::corpus::{self, cases};
 use crate::harness::postgresql::Database;
@@ -92,4 +93,16 @@ async fn sqlite_answers_every_honest_query() {
     let dsn = file.dsn();
     let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn)]).await;
     ask_all(&server, "sqlite/honest.toml", 0).await;
+}
+
+#[tokio::test]
+async fn clickhouse_answers_every_honest_query() {
+    let database = clickhouse::Database::with_corpus().await;
+    for account in [clickhouse::READER, clickhouse::QUERIES, clickhouse::FROZEN] {
+        let dsn = database.dsn(account);
+        let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn)]).await;
+        ask_all(&server, "clickhouse/honest.toml", 0).await;
+        // Again, now that the texts were judged before.
+        ask_all(&server, "clickhouse/honest.toml", 0).await;
+    }
 }

@@ -174,7 +174,7 @@ impl Subject for Clickhouse {
             nothing: "select 1 as a, 2 as b where false",
             parameter: "select {p1:String}",
             slow: "select count() from numbers(1000000000000) where not ignore(number)",
-            slow_after_a_row: "select number, sleepEachRow(1) from numbers(200) settings max_block_size = 1",
+            slow_after_a_row: "select number from numbers(1000000000000) where number < 1 or cityHash64(number) = 1",
             write: "delete from canary where true",
             two_statements: "select 1; truncate table canary",
             nonsense: "select select from",

@@ -132,7 +132,7 @@ async fn clickhouse_values_are_exact_or_told_under_a_frozen_profile() {
     let dsn = database.dsn(clickhouse::FROZEN);
     let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn)]).await;
     let mut failures = Vec::new();
-    let mut told = 0;
+    let mut told = Vec::new();
     for golden in cases::<Golden>("clickhouse/golden.toml") {
         // What a document holds has no type of its own here: moments are in the server's zone.
         let type_name = golden.type_name.as_deref().unwrap_or_default();
@@ -142,11 +142,16 @@ async fn clickhouse_values_are_exact_or_told_under_a_frozen_profile() {
         let query = format!("SELECT {}", golden.expr);
         let reply = server.query("target", &query).await;
         if reply.is_error && reply.code() == "undecodable_value" {
-            told += 1;
+            told.push(golden.expr.clone());
             continue;
         }
         failures.extend(difference(&golden, &reply));
     }
-    assert!(told <= 3, "{told} values could not be read");
+    // Within an array, NaN would be null, and a moment would be in its column's zone.
+    let unreadable = [
+        "[nan, 1.5]",
+        "[toDateTime64('2020-01-01 00:00:00', 3, 'Asia/Tokyo')]",
+    ];
+    assert_eq!(told, unreadable);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -6,7 +6,7 @@ stop_signal=KILL # the library takes no signal for an end; its data goes with it
 
 package=@chdb/lib-linux-x64-gnu
 package_version=26.7.3-stable.1
-# of the registry's dist.integrity; npm checks it against what it downloads
+library_sha256=36ad4e999882821ef13cf2d0f52c93f48e6ee1b4498b35a201c23ce4b8d15bf5
 installed=$state/clickhouse-$package_version
 
 missing_packages() {
@@ -21,7 +21,8 @@ fetch() {
     rm -rf "$installed"
     mkdir -p "$installed"
     (cd "$installed" && npm install --silent --no-audit --no-fund --ignore-scripts "$package@$package_version") >&2 9>&-
-    [ -e "$installed/node_modules/$package/libchdb.so" ]
+    printf '%s  %s\n' "$library_sha256" "$installed/node_modules/$package/libchdb.so" | sha256sum --check --status ||
+        fail "\`$package\` is not what it was" "its library has another checksum than scripts/backends.d/clickhouse.sh names"
     : >"$installed/.complete"
 }
 
@@ -36,7 +37,7 @@ start() {
     mkdir -p "$dir/data"
     # not `with_user`: the interpreter may be out of reach, too
     (
-        cd "$dir/data"
+        cd "$dir/data" || exit 1
         exec setsid env -i PATH="$PATH" HOME="$dir/data" LC_ALL=C.UTF-8 TZ=UTC \
             python3 "$dir/etc/server.py" "$dir/libchdb.so" "$dir/etc/config.xml" "$dir/data" "$(port http)" "$(port native)" \
             </dev/null >>"$dir/log" 2>&1 9>&-

@@ -41,10 +41,10 @@ const ASK: &str = "SELECT version(), currentUser(), timezone(), toString(getSett
 
 /// Asks each host in turn until one answers.
 pub(crate) async fn ask(shared: &Arc<Shared>, deadline: Instant) -> Result<Account, Error> {
-    let connecting = Instant::now() + shared.connect_timeout;
     let mut last = None;
     let nothing = Vec::new();
     for host in shared.hosts() {
+        let connecting = Instant::now() + shared.connect_timeout;
         let asked = shared.ask(
             host,
             ASK,

@@ -3,20 +3,21 @@
 
 use std::sync::Arc;
 
-use clickhouse::query::BytesCursor;
-use store::{Cell, Code, Column, Error, Event, QueryRequest, RowStream, Value};
+use store::{Code, Column, Error, Event, QueryRequest, RowStream};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use crate::account::{Account, Profile};
-use crate::decode::{Form, Undecodable, beginning, value};
-use crate::error::{Phase, over_time, too_long, translate};
+use crate::decode::Form;
+use crate::error::{Phase, over_time, translate};
 use crate::json::{Malformed, Reader, texts};
+use crate::lines::Lines;
+use crate::plan::{Plan, unread};
 use crate::running::Running;
 use crate::statement::{self, Statement};
-use crate::types::{Type, Width};
+use crate::types::Type;
 use crate::verdicts::Verdict;
-use crate::wrap::{Described, Wrapped, wrap};
+use crate::wrap::{Described, wrap};
 use crate::{Clickhouse, ast, hints, params};
 
 /// Runs a query. The answer's columns are known when this returns; its rows follow.
@@ -65,7 +66,7 @@ pub(crate) async fn run(store: &Clickhouse, request: QueryRequest) -> Result<Row
         limits.cell_bytes,
         form.is_pinned,
     );
-    let mut running = Running::begin(Arc::clone(shared), account.host);
+    let running = Running::begin(Arc::clone(shared), account.host);
     let mut sent = account.settings(shared, deadline);
     sent.extend(values);
     sent.push(("query_id".to_owned(), running.id().to_owned()));
@@ -141,6 +142,7 @@ async fn judge(
             let (Some(name), Some(type_name)) = (fields.next(), fields.next()) else {
                 return Err(unread(Malformed));
             };
+            let type_name = on_one_line(&type_name);
             Ok(Described {
                 name,
                 declared: Type::parse(&type_name),
@@ -148,6 +150,18 @@ async fn judge(
             })
         })
         .collect()
+}
+
+/// A type's name as it is without the line breaks that the server may write it with.
+fn on_one_line(type_name: &str) -> String {
+    let mut whole = String::with_capacity(type_name.len());
+    for line in type_name.split('\n') {
+        if whole.ends_with(',') {
+            whole.push(' ');
+        }
+        whole.push_str(line.trim_start());
+    }
+    whole
 }
 
 fn first_texts(lines: &[Vec<u8>]) -> Result<Vec<String>, Error> {
@@ -163,10 +177,6 @@ fn first_texts(lines: &[Vec<u8>]) -> Result<Vec<String>, Error> {
         .collect()
 }
 
-fn unread(_: Malformed) -> Error {
-    Error::new(Code::Internal, "the server answered in an unknown form")
-}
-
 /// The error with a hint on misspelt names; a lost connection makes the account asked again.
 async fn failed(
     store: &Clickhouse,
@@ -180,163 +190,6 @@ async fn failed(
         return error;
     }
     hints::explain(store, account, text, error, deadline).await
-}
-
-/// How the rows of an answer are read.
-struct Plan {
-    text: String,
-    wrapped: Wrapped,
-    verdict: Verdict,
-    form: Form,
-    cell_bytes: usize,
-}
-
-impl Plan {
-    /// The most bytes of one row: everything that may be long is cut, and JSON writes a byte as six.
-    fn longest_row(&self) -> usize {
-        let cell = self.cell_bytes.saturating_mul(12).saturating_add(4096);
-        self.verdict
-            .len()
-            .saturating_mul(cell)
-            .saturating_add(1 << 16)
-    }
-
-    /// Checks the header of the answer, which has to be that of the verdict.
-    fn check_header(&self, names: &[u8], types: &[u8]) -> Result<(), Error> {
-        let (names, types) = (texts(names).map_err(unread)?, texts(types).map_err(unread)?);
-        let own = if self.wrapped.measured.is_empty() {
-            0
-        } else {
-            2
-        };
-        let has_names = self.wrapped.sql.contains(" AS rhizodat_q(");
-        let fits = names.len() == self.verdict.len() + own
-            && types.len() == names.len()
-            && self.verdict.iter().enumerate().all(|(index, described)| {
-                let name = names
-                    .get(index)
-                    .is_some_and(|name| has_names || *name == described.name);
-                let same = types
-                    .get(index)
-                    .is_some_and(|found| Type::parse(found) == described.declared);
-                name && (same || self.wrapped.rewritten.contains(&index))
-            });
-        if !fits {
-            return Err(Error::new(
-                Code::QueryFailed,
-                "the columns of the query changed while it was read",
-            )
-            .with_hint("call again"));
-        }
-        Ok(())
-    }
-
-    fn decode(&self, line: &[u8], columns: &[Column]) -> Result<Vec<Cell>, Error> {
-        let mut reader = Reader::new(line);
-        reader.expect(b'[').map_err(unread)?;
-        let mut cells = Vec::with_capacity(columns.len());
-        for (index, (described, column)) in self.verdict.iter().zip(columns).enumerate() {
-            if index > 0 {
-                reader.expect(b',').map_err(unread)?;
-            }
-            let decoded = value(&mut reader, &described.declared, &self.form, true);
-            cells.push(Cell::whole(
-                decoded.map_err(|why| undecodable(column, why))?,
-            ));
-        }
-        if !self.wrapped.measured.is_empty() {
-            self.cut(&mut reader, &mut cells, columns)?;
-        }
-        reader.expect(b']').map_err(unread)?;
-        if !reader.is_at_end() {
-            return Err(unread(Malformed));
-        }
-        // What has no length in the server can still be longer than a small limit.
-        for cell in &mut cells {
-            if let Value::Text(text) = &cell.value
-                && text.len() > self.cell_bytes
-                && cell.cut_from.is_none()
-            {
-                let length = text.len() as u64;
-                *cell = Cell::cut(
-                    beginning(text.clone().into_bytes(), self.cell_bytes),
-                    length,
-                );
-            }
-        }
-        Ok(cells)
-    }
-
-    /// Takes the lengths and beginnings from the end of a row, and puts in what was cut.
-    fn cut(
-        &self,
-        reader: &mut Reader<'_>,
-        cells: &mut [Cell],
-        columns: &[Column],
-    ) -> Result<(), Error> {
-        let mut lengths: Vec<u64> = Vec::new();
-        let mut beginnings: Vec<Vec<u8>> = Vec::new();
-        reader.expect(b',').map_err(unread)?;
-        reader.expect(b'[').map_err(unread)?;
-        reader
-            .items(b']', |reader| {
-                let is_quoted = reader.peek() == Some(b'"');
-                let digits = if is_quoted {
-                    String::from_utf8(reader.string()?).map_err(|_| Malformed)?
-                } else {
-                    reader.number()?.to_owned()
-                };
-                lengths.push(digits.parse().map_err(|_| Malformed)?);
-                Ok(())
-            })
-            .map_err(unread)?;
-        reader.expect(b',').map_err(unread)?;
-        reader.expect(b'[').map_err(unread)?;
-        reader
-            .items(b']', |reader| {
-                beginnings.push(reader.string()?);
-                Ok(())
-            })
-            .map_err(unread)?;
-        if lengths.len() != self.wrapped.measured.len() || beginnings.len() != lengths.len() {
-            return Err(unread(Malformed));
-        }
-        let measured = self.wrapped.measured.iter().zip(lengths).zip(beginnings);
-        for ((&index, length), text) in measured {
-            if length <= self.cell_bytes as u64 {
-                continue;
-            }
-            let (Some(cell), Some(described)) = (cells.get_mut(index), self.verdict.get(index))
-            else {
-                continue;
-            };
-            *cell = match (described.declared.width(), &cell.value) {
-                (Width::Json, _) => Cell::cut(beginning(text, self.cell_bytes), length),
-                (_, Value::Text(text)) => Cell::cut(
-                    beginning(text.clone().into_bytes(), self.cell_bytes),
-                    length,
-                ),
-                (_, Value::Bytes(bytes)) => {
-                    Cell::cut(beginning(bytes.clone(), self.cell_bytes), length)
-                }
-                _ => {
-                    let why = Undecodable("it came without its beginning");
-                    return Err(columns
-                        .get(index)
-                        .map_or_else(|| unread(Malformed), |column| undecodable(column, why)));
-                }
-            };
-        }
-        Ok(())
-    }
-}
-
-fn undecodable(column: &Column, why: Undecodable) -> Error {
-    Error::new(
-        Code::UndecodableValue,
-        format!("column `{}` ({}): {}", column.name, column.type_name, why.0),
-    )
-    .with_hint("leave the column out, or select its text with `toString` or its bytes with `hex`")
 }
 
 /// An answer that is being read.
@@ -407,7 +260,7 @@ impl Reading {
     }
 
     async fn line(&mut self) -> Result<Option<Vec<u8>>, Error> {
-        let next = self.lines.next(&self.store);
+        let next = self.lines.next(&self.store.shared);
         match tokio::time::timeout_at(self.deadline, next).await {
             Ok(next) => next,
             Err(_) => Err(over_time()),
@@ -427,66 +280,5 @@ impl Reading {
             self.deadline,
         )
         .await
-    }
-}
-
-/// The lines of an answer, none longer than a row may be.
-struct Lines {
-    cursor: BytesCursor,
-    buffer: Vec<u8>,
-    /// Up to where the buffer was taken.
-    taken: usize,
-    longest: usize,
-    is_ended: bool,
-}
-
-impl Lines {
-    fn new(cursor: BytesCursor, longest: usize) -> Self {
-        Self {
-            cursor,
-            buffer: Vec::new(),
-            taken: 0,
-            longest,
-            is_ended: false,
-        }
-    }
-
-    /// The next line that is not empty; `None` after the last one. A line without an end is an
-    /// answer that was cut.
-    async fn next(&mut self, store: &Clickhouse) -> Result<Option<Vec<u8>>, Error> {
-        loop {
-            let rest = self.buffer.get(self.taken..).unwrap_or_default();
-            if let Some(end) = rest.iter().position(|&byte| byte == b'\n') {
-                let line = rest.get(..end).unwrap_or_default().to_vec();
-                self.taken += end + 1;
-                if line.is_empty() {
-                    continue;
-                }
-                return Ok(Some(line));
-            }
-            if rest.len() > self.longest {
-                return Err(too_long());
-            }
-            if self.is_ended {
-                return if rest.is_empty() {
-                    Ok(None)
-                } else {
-                    Err(Error::new(
-                        Code::StoreUnreachable,
-                        "the answer ended in the middle of a row",
-                    )
-                    .with_hint("call again; the server or a proxy before it cut the connection"))
-                };
-            }
-            self.buffer.drain(..self.taken);
-            self.taken = 0;
-            let phase = Phase::Text { text: "" };
-            let shared = &store.shared;
-            match self.cursor.next().await {
-                Ok(Some(chunk)) => self.buffer.extend_from_slice(&chunk),
-                Ok(None) => self.is_ended = true,
-                Err(error) => return Err(translate(&error, phase, &shared.dsn)),
-            }
-        }
     }
 }

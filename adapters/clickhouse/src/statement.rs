@@ -45,7 +45,7 @@ pub(crate) fn check(text: &str) -> Result<Statement, Error> {
                 .at(place(text, first)),
         );
     }
-    if let Some(second) = found.get(1).filter(|t| matches!(t.text, "=" | ".")) {
+    if let Some(second) = found.get(1).filter(|t| is_foreign(t)) {
         return Err(
             rejected(format!("`{}` cannot follow `{}`", second.text, first.text))
                 .with_hint(READ_ONLY)
@@ -61,6 +61,12 @@ pub(crate) fn check(text: &str) -> Result<Statement, Error> {
         text: text.to_owned(),
         params: params(&found)?,
     })
+}
+
+/// Whether a token behind the first word could make that word a setting's name: an equals sign, or a
+/// sign that the server may take for something else than it looks here.
+fn is_foreign(token: &Token<'_>) -> bool {
+    token.kind == Kind::Sign && (matches!(token.text, "=" | ".") || !token.text.is_ascii())
 }
 
 /// The numbers of `{pN:Type}`.
@@ -127,6 +133,7 @@ mod tests {
             ("insert into t values (1)", "line 1 column 1"),
             ("/* x */\n graph = 1 select 1", "line 2 column 2"),
             ("select = 1 select 1", "line 1 column 8"),
+            ("select \u{2212}\u{2212}x\n= 1 select 1", "line 1 column 8"),
             ("select 1; drop table t", "line 1 column 9"),
             ("`select` 1", "line 1 column 1"),
         ] {

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use crate::client::{Sent, Shared};
 use crate::error::Phase;
+use crate::wrap::literal;
 
 /// What the account's profile lets a request set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,23 +32,33 @@ pub(crate) struct Account {
     pub(crate) profile: Profile,
     /// The server's table functions, in lower case.
     pub(crate) table_functions: BTreeSet<String>,
+    /// Those of the pinned settings that this version has.
+    known_settings: BTreeSet<String>,
     /// Databases whose tables are whatever path is named.
     pub(crate) path_databases: Vec<String>,
 }
 
-const ASK: &str = "SELECT version(), currentUser(), timezone(), toString(getSetting('readonly')), \
-    (SELECT groupArray(lower(name)) FROM system.table_functions), \
-    (SELECT groupArray(name) FROM system.databases WHERE engine IN ('Filesystem', 'Overlay', 'S3', 'HDFS'))";
+/// What is asked of the server: itself, the account, and which of the settings it knows.
+fn question() -> String {
+    let settings: Vec<String> = PINNED.iter().map(|(name, _)| literal(name)).collect();
+    format!(
+        "SELECT version(), currentUser(), timezone(), toString(getSetting('readonly')), \
+         (SELECT groupArray(lower(name)) FROM system.table_functions), \
+         (SELECT groupArray(name) FROM system.databases WHERE engine IN ('Filesystem', 'Overlay', 'S3', 'HDFS')), \
+         (SELECT groupArray(name) FROM system.settings WHERE name IN ({}))",
+        settings.join(", ")
+    )
+}
 
 /// Asks each host in turn until one answers.
 pub(crate) async fn ask(shared: &Arc<Shared>, deadline: Instant) -> Result<Account, Error> {
     let mut last = None;
-    let nothing = Vec::new();
+    let (question, nothing) = (question(), Vec::new());
     for host in shared.hosts() {
         let connecting = Instant::now() + shared.connect_timeout;
         let asked = shared.ask(
             host,
-            ASK,
+            &question,
             &nothing,
             Phase::Connect,
             deadline.min(connecting),
@@ -105,6 +116,7 @@ fn read(host: usize, lines: &[Vec<u8>]) -> Option<Account> {
         },
         table_functions: names(4)?.into_iter().collect(),
         path_databases: names(5)?,
+        known_settings: names(6)?.into_iter().collect(),
     })
 }
 
@@ -117,6 +129,7 @@ impl Account {
         let left = deadline.saturating_duration_since(Instant::now());
         let mut sent: Sent = PINNED
             .iter()
+            .filter(|(name, _)| self.known_settings.contains(*name))
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
         if self.profile == Profile::Open {
@@ -148,7 +161,7 @@ const PINNED: &[(&str, &str)] = &[
     ("output_format_decimal_trailing_zeros", "1"),
     ("query_plan_remove_redundant_sorting", "0"),
     ("optimize_duplicate_order_by_and_distinct", "0"),
-    ("wait_end_of_query", "0"),
+    ("print_pretty_type_names", "0"),
 ];
 
 /// What the account may do beyond reading tables, from its grants.

@@ -128,9 +128,6 @@ async fn judge(
     ast::judge(&tree, &account.table_functions, &shared.options.allowed)?;
 
     let describe = format!("DESCRIBE (\n{}\n)", statement.text);
-    if account.profile != Profile::Frozen {
-        sent.push(("print_pretty_type_names".to_owned(), "0".to_owned()));
-    }
     let described = shared
         .ask(account.host, &describe, &sent, phase, deadline)
         .await?;

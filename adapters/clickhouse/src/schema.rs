@@ -44,7 +44,7 @@ pub(crate) async fn page(
             })
             .collect()
     };
-    let rows = ask(tables_sql(request)).await?;
+    let rows = ask(tables_sql(request, shared.options.database.as_deref())).await?;
     let more = rows.len() > request.page;
     let mut tables: Vec<Table> = rows
         .iter()
@@ -86,12 +86,19 @@ pub(crate) async fn page(
     Ok(Page { tables, more })
 }
 
-fn tables_sql(request: &Request) -> String {
+/// With a database in the DSN, its tables alone are listed; one of another database can be named.
+fn tables_sql(request: &Request, database: Option<&str>) -> String {
     let mut conditions = vec![VISIBLE.to_owned()];
+    if let Some(database) = database.filter(|_| request.table.is_none()) {
+        conditions.push(format!("database = {}", literal(database)));
+    }
     if let Some(table) = &request.table {
         let name = literal(table);
+        let within = database.map_or_else(String::new, |_| {
+            " AND database = currentDatabase()".to_owned()
+        });
         conditions.push(format!(
-            "((name = {name} AND database = currentDatabase()) OR concat(database, '.', name) = {name} OR name = {name})"
+            "((name = {name}{within}) OR concat(database, '.', name) = {name})"
         ));
     }
     if let Some(like) = &request.like {

@@ -141,7 +141,11 @@ async fn a_lost_connection_costs_no_call_and_an_interrupted_one_is_told() {
     let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
     let mut admin = database.admin().await;
     let dsn = database.reader();
-    let server = Server::start(&[("RHIZODAT_STORE_ERP", &dsn)]).await;
+    let server = Server::start(&[
+        ("RHIZODAT_STORE_ERP", &dsn),
+        ("RHIZODAT_MCP_QUERY_TIMEOUT", "1m"),
+    ])
+    .await;
     let end_all = "select count(pg_terminate_backend(pid)) from pg_stat_activity \
                    where usename = 'rhizodat_reader' and datname = current_database()";
     for _ in 0..3 {
@@ -158,7 +162,12 @@ async fn a_lost_connection_costs_no_call_and_an_interrupted_one_is_told() {
         text(&mut admin, end_all).await;
     };
     let (interrupted, ()) = tokio::join!(slow, ending);
-    assert_eq!(interrupted.code(), "store_unreachable");
+    assert_eq!(
+        interrupted.code(),
+        "store_unreachable",
+        "{}",
+        interrupted.text
+    );
     assert_eq!(server.query("erp", "select 1").await.rows(), json!([[1]]));
 }
 

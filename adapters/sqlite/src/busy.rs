@@ -18,7 +18,7 @@ thread_local! {
 }
 
 /// Makes every wait on this connection ask [`wait_under`]'s ticket.
-pub(crate) fn install(connection: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn install(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.busy_handler(Some(try_again))
 }
 

@@ -223,7 +223,6 @@ fn size_of_cell(cell: &Cell) -> usize {
 fn columns_of(statement: &Statement<'_>) -> Arc<[Column]> {
     statement
         .columns()
-        .iter()
         .map(|column| Column {
             name: column.name().to_owned(),
             type_name: column.decl_type().unwrap_or_default().to_owned(),

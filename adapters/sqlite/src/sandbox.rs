@@ -234,7 +234,7 @@ pub(crate) fn lay(connection: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Shuts the door: from now on, the authorizer is asked for everything.
-pub(crate) fn shut(connection: &Connection) -> rusqlite::Result<Arc<Watch>> {
+pub(crate) fn shut(connection: &mut Connection) -> rusqlite::Result<Arc<Watch>> {
     let watch = Arc::new(Watch::default());
     let asked = Arc::clone(&watch);
     connection.authorizer(Some(move |context: rusqlite::hooks::AuthContext<'_>| {

@@ -44,18 +44,18 @@ impl Session {
     }
 
     fn over(
-        connection: Connection,
+        mut connection: Connection,
         identity: Identity,
         alone: Option<Stamp>,
     ) -> rusqlite::Result<Self> {
-        busy::install(&connection)?;
+        busy::install(&mut connection)?;
         sandbox::lay(&connection)?;
         // The first read: whether this is a database, and its whole schema is well-formed.
         let _: i64 =
             connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
         let journal_mode =
             connection.query_row("PRAGMA journal_mode", [], |row| row.get::<_, String>(0))?;
-        let watch = sandbox::shut(&connection)?;
+        let watch = sandbox::shut(&mut connection)?;
         tracing::debug!(journal_mode, alone = alone.is_some(), "connection opened");
         Ok(Self {
             connection,
@@ -76,7 +76,7 @@ impl Session {
 
     /// Does work under a ticket, and answers whether the connection may be used again.
     pub(crate) fn under<T>(
-        &self,
+        &mut self,
         ticket: &Arc<Ticket>,
         work: impl FnOnce(&Self) -> T,
     ) -> (T, bool) {

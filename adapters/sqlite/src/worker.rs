@@ -79,7 +79,7 @@ fn run(kept: Option<Session>, worker: Worker, job: Job) -> Option<Session> {
         None => Session::open(pool.file()),
     };
     let (farewell, kept) = match opened {
-        Ok(session) => {
+        Ok(mut session) => {
             let attempt = catch_unwind(AssertUnwindSafe(|| {
                 session.under(&ticket, |session| work(Ok(session)))
             }));

@@ -6,12 +6,13 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
 use crate::harness::backends::variable;
+use crate::harness::clickhouse;
 use crate::harness::client::Server;
 use crate::harness::postgresql::{Database, text};
 use crate::harness::sqlite::File;
 
 /// Pieces that break parsers when they meet.
-const PIECES: [&str; 44] = [
+const PIECES: [&str; 56] = [
     "select",
     "from",
     "canary",
@@ -56,6 +57,18 @@ const PIECES: [&str; 44] = [
     "create table z (a)",
     "\u{0}",
     "é\u{200b}",
+    "settings readonly = 0",
+    "format RawBLOB",
+    "into outfile '/tmp/rhizodat-any-text'",
+    "url('http://127.0.0.1:1/')",
+    "numbers(3)",
+    "truncate table canary",
+    "insert into function null('a UInt8')",
+    "graph = 1",
+    "{p1:String}",
+    "{p1:Identifier}",
+    "explain",
+    "parallel with",
 ];
 
 fn texts() -> impl Strategy<Value = String> {
@@ -127,4 +140,26 @@ async fn sqlite_answers_or_errs_and_writes_nothing() {
         (!same).then(|| format!("{entries} files"))
     })
     .await;
+}
+
+#[tokio::test]
+async fn clickhouse_answers_or_errs_and_writes_nothing() {
+    let database = clickhouse::Database::create().await;
+    for sql in [
+        "create table canary (id UInt32, note String) engine = MergeTree order by id",
+        "insert into canary values (1, 'alive')",
+    ] {
+        database.run(sql).await;
+    }
+    let dsn = database.dsn(clickhouse::READER);
+    let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn)]).await;
+    let state = "select toString(((select groupArray((id, note)) from canary), \
+                 (select groupArray(name) from system.tables where database = currentDatabase())))";
+    let expected = database.text(state).await;
+    ask(&server, 600, async || {
+        let found = database.text(state).await;
+        (found != expected).then_some(found)
+    })
+    .await;
+    assert!(!std::path::Path::new("/tmp/rhizodat-any-text").exists());
 }

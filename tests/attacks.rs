@@ -1,6 +1,8 @@
 //! Texts that try to write, to leave something behind or to take too much: each is refused or
 //! harmless, and after each the database is asked itself whether anything changed.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -9,6 +11,7 @@ use sqlx::Connection as _;
 use sqlx::postgres::PgConnection;
 
 use crate::harness::backends::postgresql_servers;
+use crate::harness::clickhouse;
 use crate::harness::client::Server;
 use crate::harness::corpus::{self, cases};
 use crate::harness::postgresql::{Database, run, text};
@@ -165,5 +168,67 @@ async fn no_text_changes_sqlite() {
             failures.push(format!("{}: changed the files", attack.name));
         }
     }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// What the administrator sees of everything that an attack could have changed.
+const CLICKHOUSE_STATE: &str = "SELECT concat_ws('|',
+    (SELECT toString(groupArray((id, note))) FROM canary), (SELECT toString(count()) FROM canary_sink),
+    (SELECT toString(groupArray(name)) FROM (SELECT name FROM system.tables WHERE database = currentDatabase() ORDER BY name)),
+    (SELECT toString(count()) FROM system.databases WHERE name = currentDatabase()),
+    (SELECT toString(count()) FROM system.functions WHERE origin = 'SQLUserDefined'),
+    (SELECT toString(groupArray(name)) FROM (SELECT name FROM system.users ORDER BY name)),
+    (SELECT toString(count()) FROM system.grants WHERE user_name = 'rhizodat_frozen'),
+    (SELECT toString(count()) FROM system.mutations WHERE database = currentDatabase()),
+    (SELECT toString(count()) FROM system.parts WHERE database = currentDatabase() AND table = 'canary' AND active))";
+
+#[tokio::test]
+async fn no_text_changes_clickhouse_or_leaves_it() {
+    let database = clickhouse::Database::with_corpus().await;
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("secret.txt"), "secret").unwrap();
+    let canary = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let canary_address = canary.local_addr().unwrap().to_string();
+    let reached = Arc::new(AtomicUsize::new(0));
+    let counting = Arc::clone(&reached);
+    let listener = tokio::spawn(async move {
+        while canary.accept().await.is_ok() {
+            counting.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    let place = |text: &str| {
+        text.replace("{canary}", &canary_address)
+            .replace("{directory}", &directory.path().display().to_string())
+            .replace("{database}", &database.name)
+            .replace("{address}", &database.address)
+    };
+    let expected = database.text(CLICKHOUSE_STATE).await;
+    assert!(expected.contains("alive"), "{expected}");
+    let mut failures = Vec::new();
+    for account in [clickhouse::READER, clickhouse::FROZEN] {
+        let dsn = database.dsn(account);
+        let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn), TIMEOUT]).await;
+        for mut attack in cases::<Attack>("clickhouse/attacks.toml") {
+            attack.query = place(&attack.query);
+            attack.params = attack.params.as_deref().map(place);
+            failures.extend(attempt(&server, &attack).await.err());
+            let state = database.text(CLICKHOUSE_STATE).await;
+            if state != expected {
+                failures.push(format!("{}: changed\n{expected}\n{state}", attack.name));
+            }
+            let files = std::fs::read_dir(directory.path()).unwrap().count();
+            if files != 1 {
+                failures.push(format!("{}: {files} files", attack.name));
+            }
+            if reached.swap(0, Ordering::SeqCst) > 0 {
+                failures.push(format!("{}: left the server", attack.name));
+            }
+            let next = server.query("target", "SELECT 1").await;
+            if next.is_error {
+                failures.push(format!("{}: then {}", attack.name, next.text));
+            }
+        }
+    }
+    listener.abort();
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }

@@ -10,6 +10,7 @@ use store::{Dsn, Settings, Store};
 use tokio::sync::Mutex;
 
 use crate::harness::backends::postgresql_servers;
+use crate::harness::clickhouse;
 use crate::harness::postgresql::{Database, run, text};
 use crate::harness::sqlite;
 
@@ -150,4 +151,69 @@ async fn sqlite_keeps_the_contract() {
          create table other (id integer);",
     );
     every_rule(&Sqlite { file }).await;
+}
+
+struct Clickhouse {
+    database: clickhouse::Database,
+    account: &'static str,
+}
+
+#[async_trait]
+impl Subject for Clickhouse {
+    fn open(&self) -> Arc<dyn Store> {
+        let dsn = Dsn::parse(&self.database.dsn(self.account)).unwrap();
+        clickhouse_store::open("subject", &dsn, SETTINGS).unwrap()
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect {
+            constants: "select 7, 'seven', null",
+            five_thousand: "select number + 1 from numbers(5000) order by number",
+            wide: "select repeat('x', 100000)",
+            wide_letters: "select repeat('é', 100000)",
+            nothing: "select 1 as a, 2 as b where false",
+            parameter: "select {p1:String}",
+            slow: "select count() from numbers(1000000000000) where not ignore(number)",
+            slow_after_a_row: "select number from numbers(1000000000000) where number < 1 or cityHash64(number) = 1",
+            write: "delete from canary where true",
+            two_statements: "select 1; truncate table canary",
+            nonsense: "select select from",
+            missing_table: "select * from canry",
+            missing_column: "select nots from canary",
+        }
+    }
+
+    async fn canary(&self) -> String {
+        self.database
+            .text("select toString(groupArray((id, note))) from canary")
+            .await
+    }
+
+    async fn running(&self) -> usize {
+        let count = format!(
+            "select toString(count()) from system.processes where current_database = '{}' \
+             and user <> 'rhizodat_admin' and query not ilike 'kill%'",
+            self.database.name
+        );
+        self.database.text(&count).await.parse().unwrap()
+    }
+
+    /// Its connections are those of HTTP, which the driver replaces by itself.
+    async fn break_connections(&self) {}
+}
+
+/// As an account that may do everything, and as accounts whose profiles are read-only already.
+#[tokio::test(flavor = "multi_thread")]
+async fn clickhouse_keeps_the_contract() {
+    for account in [clickhouse::READER, clickhouse::QUERIES, clickhouse::FROZEN] {
+        let database = clickhouse::Database::create().await;
+        for sql in [
+            "create table canary (id UInt32, note String) engine = MergeTree order by id",
+            "insert into canary values (1, 'alive')",
+            "create table other (id UInt32) engine = Memory",
+        ] {
+            database.run(sql).await;
+        }
+        every_rule(&Clickhouse { database, account }).await;
+    }
 }

@@ -97,7 +97,7 @@ async fn a_cell_is_cut_in_the_server_and_its_length_is_told() {
 }
 
 /// `VmHWM`, the most memory the process ever had, in bytes.
-fn peak_memory(process: u32) -> u64 {
+pub fn peak_memory(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status
         .lines()

@@ -17,6 +17,7 @@ mod harness;
 mod any_text;
 mod attacks;
 mod bad_input;
+mod clickhouse;
 mod configuration;
 mod connections;
 mod contract;

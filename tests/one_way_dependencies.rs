@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 const ROOMS: [&str; 5] = ["cli", "mcp", "guard", "stores", "config"];
 
 /// What only one place may know.
-const DRIVERS: [(&str, &[&str]); 4] = [
+const DRIVERS: [(&str, &[&str]); 5] = [
+    ("clickhouse", &["adapters/clickhouse"]),
     ("sqlx", &["adapters/postgresql"]),
     ("rusqlite", &["adapters/sqlite", "src/cli/demo"]),
     ("rmcp", &["src/mcp", "src/cli/demo"]),
@@ -77,7 +78,7 @@ fn a_room_knows_only_the_rooms_below_it() {
 #[test]
 fn a_driver_is_known_in_one_place() {
     let mut files = sources(Path::new("src"));
-    for adapter in ["store", "postgresql", "sqlite"] {
+    for adapter in ["store", "postgresql", "sqlite", "clickhouse"] {
         files.extend(sources(&Path::new("adapters").join(adapter).join("src")));
     }
     for file in files {
@@ -121,7 +122,7 @@ fn an_adapter_depends_on_the_contract_and_its_own_driver() {
             _ => assert_eq!(own, ["rhizodat-store"], "{name}"),
         }
     }
-    assert!(packages.len() >= 4);
+    assert!(packages.len() >= 5);
 }
 
 #[test]

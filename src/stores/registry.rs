@@ -14,6 +14,10 @@ const KINDS: &[(&str, Open)] = &[
     ("postgres", postgresql::open),
     #[cfg(feature = "sqlite")]
     ("sqlite", sqlite::open),
+    #[cfg(feature = "clickhouse")]
+    ("clickhouse", clickhouse_store::open),
+    #[cfg(feature = "clickhouse")]
+    ("clickhouses", clickhouse_store::open),
 ];
 
 /// Opens the store that `dsn` names. Nothing is connected yet.
@@ -32,7 +36,8 @@ pub(super) fn open(
     let schemes = || KINDS.iter().map(|(scheme, _)| *scheme);
     let close = nearest(dsn.scheme(), schemes());
     let hint = if KINDS.is_empty() {
-        "this build has no adapter; build it with `--features postgresql,sqlite`".to_owned()
+        "this build has no adapter; build it with `--features postgresql,sqlite,clickhouse`"
+            .to_owned()
     } else if close.is_empty() {
         format!(
             "this build reads {}",

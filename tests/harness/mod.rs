@@ -2,6 +2,7 @@
 //! process, and clients that speak to it.
 
 pub mod backends;
+pub mod clickhouse;
 pub mod client;
 pub mod corpus;
 pub mod postgresql;

@@ -81,7 +81,7 @@ pub async fn text(connection: &mut PgConnection, sql: &str) -> String {
         .to_owned()
 }
 
-fn uuid() -> String {
+pub fn uuid() -> String {
     use std::hash::{BuildHasher as _, RandomState};
     format!("{:016x}", RandomState::new().hash_one(std::process::id()))
 }

@@ -9,6 +9,8 @@ pub enum Kind {
     Postgresql,
     /// An SQLite database file.
     Sqlite,
+    /// ClickHouse 24 and later.
+    Clickhouse,
 }
 
 impl Kind {
@@ -17,6 +19,7 @@ impl Kind {
         match self {
             Self::Postgresql => "postgresql",
             Self::Sqlite => "sqlite",
+            Self::Clickhouse => "clickhouse",
         }
     }
 
@@ -25,6 +28,7 @@ impl Kind {
         match self {
             Self::Postgresql => "sql (PostgreSQL)",
             Self::Sqlite => "sql (SQLite)",
+            Self::Clickhouse => "sql (ClickHouse)",
         }
     }
 }

@@ -64,7 +64,7 @@ pub struct Table {
     /// Its full name.
     pub name: TableName,
     /// What it is: `table`, `view`, `materialized view`, `foreign table`, `partitioned table`,
-    /// `virtual table`.
+    /// `virtual table`, `dictionary`.
     pub kind: &'static str,
     /// The store's own guess at its rows, where it has one.
     pub row_estimate: Option<u64>,

@@ -140,10 +140,7 @@ fn rounded(value: &Value) -> Option<&serde_json::Number> {
             let mantissa = digits.split(['e', 'E']).next().unwrap_or_default();
             let significant = mantissa.trim_start_matches(['-', '0', '.']);
             let count = significant.chars().filter(char::is_ascii_digit).count();
-            let is_whole_and_large = number
-                .as_f64()
-                .is_some_and(|n| n.abs() >= 9_007_199_254_740_992.0);
-            (count > 15 || is_whole_and_large).then_some(number)
+            (count > 15).then_some(number)
         }
         Value::Array(elements) => elements.iter().find_map(rounded),
         Value::Object(members) => members.values().find_map(rounded),

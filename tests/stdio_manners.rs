@@ -89,7 +89,8 @@ async fn an_id_that_is_in_use_is_refused_and_free_again_after_its_answer() {
     let file = notes();
     let dsn = file.dsn();
     let mut raw = Raw::initialized(&[("RHIZODAT_STORE_NOTES", &dsn)]).await;
-    let endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
+    let endless =
+        "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
     let slow = json!({"store": "notes", "query": endless});
     raw.send(&call(1, "query", slow.clone())).await;
     let second = raw.ask(&call(1, "query", slow)).await;

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{
-    Code, Error, Probe, Problem, Profile, QueryRequest, Row, RowStream, Settings, Store, nearest,
-    or_list, schema,
+    Code, Error, Probe, Problem, Profile, QueryRequest, Row, RowStream, Settings, Span, Store,
+    nearest, or_list, schema,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
@@ -50,6 +50,7 @@ pub fn check(declared: &StoreConfig) -> Vec<Problem> {
         busy_timeout: Duration::ZERO,
         max_concurrency: 1,
         connect_timeout: CONNECT,
+        call_timeout: Duration::ZERO,
     };
     match registry::open(&declared.name, &declared.dsn, settings) {
         Ok(_) => Vec::new(),
@@ -65,6 +66,7 @@ impl Stores {
             busy_timeout: config.busy_timeout,
             max_concurrency: config.max_concurrency,
             connect_timeout: CONNECT,
+            call_timeout: config.query_timeout,
         };
         let mut problems = Problems::default();
         let mut handles = Vec::new();
@@ -176,7 +178,7 @@ async fn within<T>(
     match timeout_at(deadline + GRACE, work).await {
         Ok(done) => done,
         Err(_) => Err(
-            Error::new(Code::Timeout, format!("no answer within {allowed:?}"))
+            Error::new(Code::Timeout, format!("no answer within {}", Span(allowed)))
                 .with_hint("the store may be slow or hang; other stores answer as before"),
         ),
     }
@@ -203,7 +205,7 @@ impl Answer {
             Ok(next) => next,
             Err(_) => Err(Error::new(
                 Code::Timeout,
-                format!("not all rows within {:?}", self.handle.query_timeout),
+                format!("not all rows within {}", Span(self.handle.query_timeout)),
             )
             .with_hint("narrow the query: fewer rows or columns")),
         }

@@ -11,22 +11,40 @@ use sqlx::{
     Statement as _,
 };
 use store::Error;
+use tokio::time::Instant;
 
-use crate::error::{Phase, found_dead, keeps_connection, sqlstate, translate};
+use crate::connect::{HostIndex, ServerSession, part};
+use crate::error::{Phase, Times, found_dead, keeps_connection, sqlstate, translate};
+use crate::frame::Frame;
 use crate::params::quote;
-use crate::pool::{CLEAN_UP, Lease, Origin, Pool, ServerSession};
+use crate::pool::{Asked, CLEAN_UP, Lease, Origin, Pool};
 use crate::settings::{begin_own_sql, begin_pooled_sql};
 
-/// A read-only transaction. Dropping it without [`Session::finish`] cancels what it runs.
+/// A session for one query or one look at the catalogue. Dropping it without [`Session::finish`]
+/// cancels what it runs.
 pub(crate) struct Session {
     lease: Option<Lease>,
     pool: Arc<Pool>,
     /// The server's process that runs the transaction, also behind a pooler.
     process: i32,
+    started: Instant,
+    timeout: Duration,
+    stage: Stage,
     /// Statements prepared in the session, which a rollback does not remove.
     prepared: Vec<String>,
     /// Whether the session may hold something that cannot be named, so that it is closed at the end.
     keeps: Keeps,
+}
+
+/// How far the transaction is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The message that runs the query begins it. Until then each statement is a read-only
+    /// transaction of its own, by the session's default.
+    NotBegun,
+    Begun,
+    /// Rolled back and cleaned by the message that ran the query.
+    Ended,
 }
 
 /// What becomes of a session's connection once its transaction is over.
@@ -46,16 +64,45 @@ pub(crate) struct Described {
 }
 
 impl Session {
-    /// Begins a transaction that can only read. A connection found dead is replaced once: nothing
-    /// of the caller's has been sent yet.
+    /// A session for one query. Behind a pooler the transaction begins here, so that all of the
+    /// query meets one session of the server; in a session of our own it begins with the message
+    /// that runs the query.
+    pub(crate) async fn open(
+        pool: &Arc<Pool>,
+        timeout: Duration,
+        lock_timeout: Duration,
+    ) -> Result<Self, Error> {
+        let lease = pool.lease(timeout).await?;
+        let process = match lease.session {
+            ServerSession::Own { process, .. } => process,
+            ServerSession::Pooled => {
+                return Self::begin_with(pool, lease, timeout, lock_timeout).await;
+            }
+        };
+        Ok(Self::of(pool, lease, process, timeout, Stage::NotBegun))
+    }
+
+    /// A session in a transaction that can only read, for statements of the adapter's own.
     pub(crate) async fn begin(
         pool: &Arc<Pool>,
         timeout: Duration,
         lock_timeout: Duration,
     ) -> Result<Self, Error> {
-        let search_path = pool.options().search_path.as_deref();
+        let lease = pool.lease(timeout).await?;
+        Self::begin_with(pool, lease, timeout, lock_timeout).await
+    }
+
+    /// Begins on this connection. One found dead is replaced once: nothing of the caller's has been
+    /// sent yet.
+    async fn begin_with(
+        pool: &Arc<Pool>,
+        leased: Lease,
+        timeout: Duration,
+        lock_timeout: Duration,
+    ) -> Result<Self, Error> {
+        let search_path = pool.connector.options.search_path.as_deref();
         let pooled = || begin_pooled_sql(search_path, timeout, lock_timeout);
-        let mut lease = pool.lease(timeout).await?;
+        let mut lease = leased;
         let mut begun = begin_on(&mut lease, timeout, pooled).await;
         if let Err(error) = &begun
             && lease.origin == Origin::Reused
@@ -67,14 +114,22 @@ impl Session {
             lease = pool.lease(timeout).await?;
             begun = begin_on(&mut lease, timeout, pooled).await;
         }
-        let process = begun.map_err(|error| translate(&error, Phase::Connect, &pool.dsn))?;
-        Ok(Self {
+        let dsn = &pool.connector.dsn;
+        let process = begun.map_err(|error| translate(&error, Phase::Connect, dsn))?;
+        Ok(Self::of(pool, lease, process, timeout, Stage::Begun))
+    }
+
+    fn of(pool: &Arc<Pool>, lease: Lease, process: i32, timeout: Duration, stage: Stage) -> Self {
+        Self {
             lease: Some(lease),
             pool: Arc::clone(pool),
             process,
+            started: Instant::now(),
+            timeout,
+            stage,
             prepared: Vec::new(),
             keeps: Keeps::Connection,
-        })
+        }
     }
 
     /// The connection, for statements of the adapter's own.
@@ -85,8 +140,96 @@ impl Session {
         }
     }
 
+    /// How long the session may take, and has taken.
+    pub(crate) fn times(&self) -> Times {
+        Times {
+            allowed: self.timeout,
+            taken: self.started.elapsed(),
+        }
+    }
+
+    /// What stands around the statement that runs.
+    pub(crate) fn frame(&self) -> Frame {
+        let session = self.lease.as_ref().map(|lease| lease.session);
+        match (self.stage, session) {
+            (
+                Stage::NotBegun,
+                Some(ServerSession::Own {
+                    statement_timeout, ..
+                }),
+            ) => Frame::whole(self.timeout, statement_timeout, self.process),
+            _ => Frame::within(self.process),
+        }
+    }
+
+    /// Notes that the message of [`Session::frame`] was answered to its end, without an error.
+    pub(crate) fn note_framed(&mut self) {
+        if self.stage == Stage::NotBegun {
+            self.stage = Stage::Ended;
+        }
+    }
+
+    /// Notes that the server's process was not the one that is known: an unseen pooler has given
+    /// the connection another session. From now on the store is served as behind a pooler.
+    pub(crate) fn note_pooler(&mut self) {
+        self.keeps = Keeps::Nothing;
+        self.pool.connector.note_pooler();
+        self.pool.forget_idle();
+    }
+
     /// Has the server parse `text` alone: it is one statement, with these columns and parameters.
-    pub(crate) async fn describe(&mut self, text: &str) -> Result<Described, sqlx::Error> {
+    /// A connection found dead is replaced once: the text is parsed here, and parsing runs nothing.
+    /// After an error the session can only be finished.
+    pub(crate) async fn describe(&mut self, text: &str) -> Result<Described, Error> {
+        let mut described = self.parse(text).await;
+        if let Err(error) = &described
+            && self.stage == Stage::NotBegun
+            && self.is_reused()
+            && found_dead(error)
+        {
+            tracing::debug!("a kept connection was dead; connecting anew");
+            self.replace().await?;
+            described = self.parse(text).await;
+        }
+        described.map_err(|error| {
+            if !keeps_connection(&error) {
+                self.keeps = Keeps::Nothing;
+            }
+            tracing::debug!(sqlstate = ?sqlstate(&error), "a text was not parsed");
+            let times = self.times();
+            translate(
+                &error,
+                Phase::Parse { text, times },
+                &self.pool.connector.dsn,
+            )
+        })
+    }
+
+    fn is_reused(&self) -> bool {
+        self.lease
+            .as_ref()
+            .is_some_and(|lease| lease.origin == Origin::Reused)
+    }
+
+    /// Another connection in place of a dead one.
+    async fn replace(&mut self) -> Result<(), Error> {
+        self.lease = None;
+        self.pool.forget_idle();
+        let left = self.timeout.saturating_sub(self.started.elapsed());
+        let lease = self.pool.lease(left).await?;
+        if let ServerSession::Own { process, .. } = lease.session {
+            self.process = process;
+            self.lease = Some(lease);
+            return Ok(());
+        }
+        // The host that took over stands behind a pooler.
+        let lock_timeout = left;
+        let begun = Self::begin_with(&self.pool, lease, left, lock_timeout).await?;
+        *self = begun;
+        Ok(())
+    }
+
+    async fn parse(&mut self, text: &str) -> Result<Described, sqlx::Error> {
         let connection = self.connection()?;
         let parsed = connection
             .prepare(AssertSqlSafe(text.to_owned()).into_sql_str())
@@ -98,6 +241,7 @@ impl Session {
             // The server took the text; the driver does not know a type of it.
             Err(_) => {
                 self.keeps = Keeps::Nothing;
+                self.begin_now().await?;
                 return self.describe_by_running_nothing(text).await;
             }
         };
@@ -112,6 +256,18 @@ impl Session {
             .map(|column| (column.name().to_owned(), oid(column.type_info())))
             .collect();
         Ok(Described { columns, params })
+    }
+
+    /// Begins the transaction by a message of its own, where it has not begun.
+    async fn begin_now(&mut self) -> Result<(), sqlx::Error> {
+        if self.stage == Stage::NotBegun {
+            let begin = begin_own_sql(self.timeout);
+            sqlx::raw_sql(AssertSqlSafe(begin))
+                .execute(self.connection()?)
+                .await?;
+            self.stage = Stage::Begun;
+        }
+        Ok(())
     }
 
     /// The same for a text with types the driver cannot look up (multiranges among them): the
@@ -171,7 +327,7 @@ impl Session {
 
     /// Translates an error and ends the transaction.
     pub(crate) fn fail(self, error: &sqlx::Error, phase: Phase<'_>) -> Error {
-        let translated = translate(error, phase, &self.pool.dsn);
+        let translated = translate(error, phase, &self.pool.connector.dsn);
         let server_answered = keeps_connection(error);
         tracing::debug!(code = %translated.code, sqlstate = ?sqlstate(error), "query failed");
         if server_answered {
@@ -188,6 +344,10 @@ impl Session {
             return;
         };
         if self.keeps == Keeps::Nothing {
+            return;
+        }
+        if self.stage == Stage::Ended {
+            self.pool.keep(lease);
             return;
         }
         let pool = Arc::clone(&self.pool);
@@ -225,7 +385,7 @@ async fn begin_on(
     pooled: impl Fn() -> String,
 ) -> Result<i32, sqlx::Error> {
     match lease.session {
-        ServerSession::Own { process } => {
+        ServerSession::Own { process, .. } => {
             sqlx::raw_sql(AssertSqlSafe(begin_own_sql(timeout)))
                 .execute(&mut lease.connection)
                 .await?;
@@ -292,10 +452,13 @@ async fn clean_up_pooled(pool: Arc<Pool>, mut lease: Lease, prepared: Vec<String
 /// Cancels what the transaction runs until the server has stopped, then closes the connection. It
 /// is held until then, so that the process cannot be working for anybody else.
 async fn cancel(pool: Arc<Pool>, mut lease: Lease, process: i32) {
+    let host: HostIndex = lease.host;
     let work = async {
         loop {
-            if let Err(error) = pool.cancel(process).await {
-                tracing::debug!(%error, "a query could not be cancelled");
+            match pool.cancel(host, process).await {
+                Ok(Asked::Told) => {}
+                Ok(Asked::Gone) => return,
+                Err(error) => tracing::debug!(%error, "a query could not be cancelled"),
             }
             let answered = async {
                 // An error is the cancelled query's: the exchange ends with the next answer.
@@ -314,10 +477,5 @@ async fn cancel(pool: Arc<Pool>, mut lease: Lease, process: i32) {
     if tokio::time::timeout(CLEAN_UP, work).await.is_err() {
         tracing::warn!(process, "a query was left to its statement time-out");
     }
-    if tokio::time::timeout(CLEAN_UP, lease.connection.close())
-        .await
-        .is_err()
-    {
-        tracing::debug!("a connection was closed without a farewell");
-    }
+    part(lease.connection).await;
 }

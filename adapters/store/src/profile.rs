@@ -103,6 +103,8 @@ pub struct Settings {
     pub busy_timeout: std::time::Duration,
     /// The most operations that run at once; an adapter holds no more connections than twice this.
     pub max_concurrency: usize,
-    /// How long a connection may take to be made.
+    /// How long a connection to one host may take to be made.
     pub connect_timeout: std::time::Duration,
+    /// How long a call may take; each says itself how much of it is left.
+    pub call_timeout: std::time::Duration,
 }

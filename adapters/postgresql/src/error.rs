@@ -167,7 +167,14 @@ fn classify(sqlstate: &str, has_position: bool, phase: Phase<'_>) -> (Code, Opti
             Code::StoreUnreachable,
             Some("the connection was lost; call again"),
         ),
-        (_, Phase::Connect) => (Code::StoreUnreachable, None),
+        ("42704" | "22023" | "42501", Phase::Connect) => (
+            Code::StoreUnreachable,
+            Some("check the settings in `options` of the store's DSN"),
+        ),
+        (_, Phase::Connect) => (
+            Code::StoreUnreachable,
+            Some("check the store's DSN against what the server says"),
+        ),
         ("57014", Phase::Run { times, .. }) if times.are_over() => (
             Code::Timeout,
             Some("narrow the query: fewer rows, an indexed filter, or an aggregate over less"),

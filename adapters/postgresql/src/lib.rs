@@ -21,6 +21,7 @@ mod schema;
 mod session;
 mod settings;
 mod time;
+mod tls;
 mod types;
 mod wrap;
 

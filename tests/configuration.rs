@@ -63,7 +63,7 @@ async fn every_problem_is_reported_at_once_with_a_hint_and_no_secret() {
 #[tokio::test]
 async fn check_tells_programs_what_is_wrong_with_a_configuration() {
     let variables = [
-        ("RHIZODAT_STORE_ERP", "postgresql://u:s3cr3t@h:x/d"),
+        ("RHIZODAT_STORE_ERP", "postgresql://u:s3cr3t@h/d?sslmod=x"),
         ("RHIZODAT_MCP_MAX_ROW", "10"),
     ];
     let (output, stdout, _) = run(&["check", "--json"], &variables).await;

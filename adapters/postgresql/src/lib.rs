@@ -18,6 +18,7 @@ mod params;
 mod pool;
 mod query;
 mod schema;
+mod server_settings;
 mod session;
 mod settings;
 mod time;

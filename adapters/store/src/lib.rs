@@ -4,6 +4,8 @@
 mod cell;
 mod dsn;
 mod error;
+mod params;
+mod problem;
 mod profile;
 mod query;
 pub mod schema;
@@ -17,8 +19,10 @@ pub mod contract;
 use async_trait::async_trait;
 
 pub use cell::{Cell, Column, Row};
-pub use dsn::{Dsn, DsnError, Host, Params, Problem};
+pub use dsn::{Dsn, DsnError, Host};
 pub use error::{Code, Error, Position};
+pub use params::Params;
+pub use problem::Problem;
 pub use profile::{Finding, Kind, Probe, Profile, Settings, Severity};
 pub use query::{Event, Limits, QueryRequest, RowStream};
 pub use span::Span;

@@ -44,13 +44,7 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             let stores = Stores::open(&config)?;
             block_on(mcp::serve(&config, stores))??;
         }
-        Command::Check { json } => {
-            let config = load(env_file)?;
-            logging::begin(&config.log)?;
-            output::warn(&config.warnings);
-            let stores = Stores::open(&config)?;
-            return Ok(block_on(cli::check::run(&stores, Report::asked(json)))??);
-        }
+        Command::Check { json } => return check(env_file, Report::asked(json)),
         Command::Config {
             reference: true, ..
         } => cli::config::print_reference()?,
@@ -60,6 +54,17 @@ fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Demo { dir } => block_on(cli::demo::run(dir))??,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn check(env_file: Option<&Path>, report: Report) -> anyhow::Result<ExitCode> {
+    let opened = load(env_file).and_then(|config| Ok((Stores::open(&config)?, config)));
+    let (stores, config) = match opened {
+        Ok(opened) => opened,
+        Err(problems) => return Ok(cli::check::tell_problems(problems, report)?),
+    };
+    logging::begin(&config.log)?;
+    output::warn(&config.warnings);
+    Ok(block_on(cli::check::run(&stores, report))??)
 }
 
 fn load(env_file: Option<&Path>) -> Result<Config, Problems> {

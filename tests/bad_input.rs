@@ -280,6 +280,63 @@ async fn the_widest_rows_are_answered() {
         assert_eq!(table.columns.len(), width);
         assert_eq!(table.rows[0][width - 1].get(), format!("\"v{width}\""));
     }
+    // A table of that width, each column with a default.
+    let columns: Vec<String> = (1..=1600)
+        .map(|n| format!("c{n} boolean default true"))
+        .collect();
+    let mut admin = database.admin().await;
+    run(
+        &mut admin,
+        &format!(
+            "create table widest ({}); grant select on widest to rhizodat_reader",
+            columns.join(",")
+        ),
+    )
+    .await;
+    let mut asked = json!({"store": "erp", "table": "widest"});
+    let mut seen = 0;
+    loop {
+        let page = server.call("schema", asked.clone()).await;
+        seen += page.data().matches("\"name\":\"c").count();
+        let Some(cursor) = page.note("cursor") else {
+            break;
+        };
+        asked["cursor"] = json!(cursor);
+    }
+    assert_eq!(seen, 1600);
+}
+
+#[tokio::test]
+async fn a_lock_outlasting_a_call_is_a_time_out_wherever_it_is_met() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let mut admin = database.admin().await;
+    run(
+        &mut admin,
+        "create table held (id integer); grant select on held to rhizodat_reader",
+    )
+    .await;
+    let dsn = database.reader();
+    let server = Server::start(&[
+        ("RHIZODAT_STORE_ERP", &dsn),
+        ("RHIZODAT_MCP_QUERY_TIMEOUT", "1s"),
+        ("RHIZODAT_MCP_BUSY_TIMEOUT", "1m"),
+    ])
+    .await;
+    let now = "select * from held";
+    assert_eq!(server.query("erp", now).await.rows(), json!([]));
+    // While the text is parsed.
+    run(&mut admin, "begin; lock table held").await;
+    is_well_told(&server.query("erp", now).await, "erp", "timeout");
+    run(&mut admin, "rollback").await;
+    assert_eq!(server.query("erp", now).await.rows(), json!([]));
+    // While the catalogue is read.
+    run(&mut admin, "begin; lock table pg_catalog.pg_class").await;
+    let listed = server.call("schema", json!({"store": "erp"})).await;
+    is_well_told(&listed, "erp", "timeout");
+    assert!(!listed.text.contains("narrow"), "{}", listed.text);
+    run(&mut admin, "rollback").await;
+    let listed = server.call("schema", json!({"store": "erp"})).await;
+    assert!(listed.text.contains("held"), "{}", listed.text);
 }
 
 #[tokio::test]

@@ -219,6 +219,7 @@ async fn an_error_in_the_middle_of_the_rows_is_an_error() {
             busy_timeout: Duration::from_secs(3),
             max_concurrency: 2,
             connect_timeout: Duration::from_secs(5),
+            call_timeout: Duration::from_secs(20),
         };
         let dsn = store::Dsn::parse(&database.dsn(account)).unwrap();
         let store = clickhouse_store::open("events", &dsn, settings).unwrap();

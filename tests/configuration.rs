@@ -36,7 +36,9 @@ async fn every_problem_is_reported_at_once_with_a_hint_and_no_secret() {
     ];
     for arguments in [&["serve"][..], &["check"], &["config"], &[]] {
         let (output, stdout, stderr) = run(arguments, &variables).await;
-        assert_eq!(output.status.code(), Some(2), "{stderr}");
+        // `check` answers a question: no is 1.
+        let code = if arguments == ["check"] { 1 } else { 2 };
+        assert_eq!(output.status.code(), Some(code), "{stderr}");
         assert!(stdout.is_empty(), "{stdout}");
         for (name, _) in variables {
             assert!(
@@ -56,6 +58,24 @@ async fn every_problem_is_reported_at_once_with_a_hint_and_no_secret() {
             "{stderr}"
         );
     }
+}
+
+#[tokio::test]
+async fn check_tells_programs_what_is_wrong_with_a_configuration() {
+    let variables = [
+        ("RHIZODAT_STORE_ERP", "postgresql://u:s3cr3t@h/d?sslmod=x"),
+        ("RHIZODAT_MCP_MAX_ROW", "10"),
+    ];
+    let (output, stdout, _) = run(&["check", "--json"], &variables).await;
+    assert_eq!(output.status.code(), Some(1));
+    let report: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(report["ok"], false);
+    let problems = report["problems"].as_array().unwrap();
+    for (name, _) in variables {
+        let told = problems.iter().find(|told| told["subject"] == name);
+        assert!(told.unwrap()["hint"].is_string(), "{name}: {stdout}");
+    }
+    assert!(!stdout.contains("s3cr3t"), "{stdout}");
 }
 
 #[tokio::test]

@@ -81,6 +81,58 @@ async fn the_first_host_that_answers_serves() {
 }
 
 #[tokio::test]
+async fn a_host_that_says_nothing_uses_up_only_its_share_of_the_time() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    // The system takes connections for it, and nobody answers.
+    let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let dsn = format!(
+        "postgresql://{READER}@{},{}/{}",
+        silent.local_addr().unwrap(),
+        database.address,
+        database.name
+    );
+    let server = Server::start(&[
+        ("RHIZODAT_STORE_ERP", &dsn),
+        ("RHIZODAT_MCP_QUERY_TIMEOUT", "3s"),
+    ])
+    .await;
+    assert_eq!(server.query("erp", "select 1").await.rows(), json!([[1]]));
+    let listed = server.call("stores", json!({})).await;
+    assert!(
+        listed.data().contains("\"status\":\"up\""),
+        "{}",
+        listed.text
+    );
+}
+
+#[tokio::test]
+async fn a_query_is_cancelled_on_the_host_that_runs_it() {
+    // Two servers: the first refuses the database, so the second runs the query.
+    let first = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let second = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_18")).await;
+    let dsn = format!(
+        "postgresql://{READER}@{},{}/{}",
+        first.address, second.address, second.name
+    );
+    let server = Server::start(&[
+        ("RHIZODAT_STORE_ERP", &dsn),
+        ("RHIZODAT_MCP_QUERY_TIMEOUT", "1s"),
+    ])
+    .await;
+    // The time-out is the server's own here; what is dropped at the byte limit is cancelled by us.
+    let endless = "select repeat('x', 1000) from generate_series(1, 1000) i where i < 100 or pg_sleep(600) is not null";
+    let cut = server.query("erp", endless).await;
+    assert_eq!(cut.note("truncated"), Some("bytes"), "{}", cut.text);
+    let mut admin = second.admin().await;
+    let running = "select count(*) from pg_stat_activity where usename = 'rhizodat_reader' \
+                   and datname = current_database() and state <> 'idle'";
+    while text(&mut admin, running).await != "0" {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(server.query("erp", "select 1").await.rows(), json!([[1]]));
+}
+
+#[tokio::test]
 async fn settings_of_the_dsn_reach_the_server() {
     let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
     let mut admin = database.admin().await;
@@ -104,7 +156,10 @@ async fn an_account_that_can_do_more_than_read_is_refused_with_what_mends_it() {
             &mut admin,
             &format!(
                 "create role {name}_files login password 'x'; grant pg_read_server_files to {name}_files;
-                 create role {name}_copies login password 'x' replication"
+                 create role {name}_copies login password 'x' replication;
+                 create role {name}_links login password 'x';
+                 create foreign data wrapper way_out; create server \"Far\" foreign data wrapper way_out;
+                 grant usage on foreign server \"Far\" to {name}_links"
             ),
         )
         .await;
@@ -112,6 +167,7 @@ async fn an_account_that_can_do_more_than_read_is_refused_with_what_mends_it() {
             "postgres:postgres-test".to_owned(),
             format!("{name}_files:x"),
             format!("{name}_copies:x"),
+            format!("{name}_links:x"),
         ] {
             let dsn = database.dsn(&account);
             let server = Server::start(&[("RHIZODAT_STORE_ERP", &dsn)]).await;
@@ -130,7 +186,9 @@ async fn an_account_that_can_do_more_than_read_is_refused_with_what_mends_it() {
         }
         run(
             &mut admin,
-            &format!("drop role {name}_files; drop role {name}_copies"),
+            &format!(
+                "drop server \"Far\" cascade; drop role {name}_files; drop role {name}_copies; drop role {name}_links"
+            ),
         )
         .await;
     }

@@ -18,6 +18,7 @@ const SETTINGS: Settings = Settings {
     busy_timeout: Duration::from_secs(3),
     max_concurrency: 2,
     connect_timeout: Duration::from_secs(5),
+    call_timeout: Duration::from_secs(20),
 };
 
 struct Postgresql {

@@ -48,6 +48,24 @@ async fn rows_and_bytes_are_bounded_by_default_and_what_cut_is_said() {
 }
 
 #[tokio::test]
+async fn the_columns_count_to_the_bytes_of_a_result() {
+    let server = postgresql(&[("RHIZODAT_MCP_MAX_BYTES", "20000")]).await;
+    let named = |columns: usize| -> String {
+        let column = |n: usize| format!("{n} as {}_{n}", "long_name_".repeat(5));
+        (1..=columns).map(column).collect::<Vec<_>>().join(", ")
+    };
+    let some = format!("select {} from generate_series(1, 100)", named(100));
+    let reply = server.query("erp", &some).await;
+    assert_eq!(reply.note("truncated"), Some("bytes"));
+    let bytes = reply.data().len();
+    assert!((19_000..=20_100).contains(&bytes), "{bytes}");
+    let many = server.query("erp", &format!("select {}", named(400))).await;
+    assert_eq!(many.code(), "limit_exceeded", "{}", many.text);
+    assert!(many.text.contains("hint: "), "{}", many.text);
+    assert_eq!(server.query("erp", "select 1").await.rows(), json!([[1]]));
+}
+
+#[tokio::test]
 async fn a_cell_is_cut_in_the_server_and_its_length_is_told() {
     let server = postgresql(&[("RHIZODAT_MCP_MAX_CELL_BYTES", "16")]).await;
     for (value, shown, bytes) in [

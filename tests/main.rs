@@ -23,6 +23,7 @@ mod connections;
 mod contract;
 mod golden_values;
 mod honest_queries;
+mod library;
 mod limits;
 mod one_way_dependencies;
 mod sqlite_files;

@@ -60,10 +60,49 @@ async fn calls_before_initialize_are_refused_and_the_session_can_still_begin() {
         .await;
     let early = raw.ask(&call(1, "stores", json!({}))).await;
     assert!(early["error"]["code"].is_i64(), "{early}");
+    // What belongs to no session ends no server either, and neither does a bad beginning.
+    for stray in [
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
+        json!({"jsonrpc": "2.0", "id": 7, "result": {}}),
+        json!({"jsonrpc": "2.0", "id": 7, "error": {"code": -1, "message": "x"}}),
+    ] {
+        raw.send(&stray).await;
+    }
+    let malformed = json!({"jsonrpc": "2.0", "id": 3, "method": "initialize", "params": {"protocolVersion": 1}});
+    let refused = raw.ask(&malformed).await;
+    assert_eq!(
+        (&refused["id"], refused["error"]["code"].is_i64()),
+        (&json!(3), true),
+        "{refused}"
+    );
+    raw.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
+        .await;
     let begun = raw.ask(&initialize("2025-06-18")).await;
     assert_eq!(begun["result"]["protocolVersion"], "2025-06-18");
     let answer = raw.ask(&call(2, "stores", json!({}))).await;
     assert_eq!(answer["result"]["isError"], false, "{answer}");
+}
+
+#[tokio::test]
+async fn an_id_that_is_in_use_is_refused_and_free_again_after_its_answer() {
+    let file = notes();
+    let dsn = file.dsn();
+    let mut raw = Raw::initialized(&[("RHIZODAT_STORE_NOTES", &dsn)]).await;
+    let endless =
+        "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
+    let slow = json!({"store": "notes", "query": endless});
+    raw.send(&call(1, "query", slow.clone())).await;
+    let second = raw.ask(&call(1, "query", slow)).await;
+    assert_eq!(second["error"]["code"], -32600, "{second}");
+    for _ in 0..2 {
+        let answer = raw.ask(&call(2, "stores", json!({}))).await;
+        assert_eq!(
+            (&answer["id"], &answer["result"]["isError"]),
+            (&json!(2), &json!(false)),
+            "{answer}"
+        );
+    }
 }
 
 #[tokio::test]
@@ -133,6 +172,28 @@ async fn until_running(database: &Database, expected: &str) {
 }
 
 #[tokio::test]
+async fn a_stop_cancels_what_runs_also_behind_a_pooler() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let pooler = variable("RHIZODAT_TEST_PGBOUNCER");
+    let (address, _) = pooler.rsplit_once('/').unwrap();
+    let dsn = format!("{address}/{}", database.name);
+    let variables = [
+        ("RHIZODAT_STORE_ERP", dsn.as_str()),
+        ("RHIZODAT_MCP_QUERY_TIMEOUT", "5m"),
+    ];
+    for ending in ["input", "SIGTERM", "SIGINT"] {
+        let mut raw = Raw::initialized(&variables).await;
+        raw.send(&call(1, "query", json!({"store": "erp", "query": SLOW})))
+            .await;
+        until_running(&database, "1").await;
+        let status = raw.end_by(ending).await;
+        assert!(status.success(), "{ending}: {status}");
+        // The server has no way to notice by itself: the pooler is still there.
+        until_running(&database, "0").await;
+    }
+}
+
+#[tokio::test]
 async fn the_end_of_input_cancels_every_query_and_ends_the_server() {
     let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
     let (dsn, file) = (database.reader(), notes());
@@ -155,20 +216,7 @@ async fn the_end_of_input_cancels_every_query_and_ends_the_server() {
         ))
         .await;
         until_running(&database, "1").await;
-        let status = if ending == "input" {
-            raw.end_input().await
-        } else {
-            let process = raw.child.id().unwrap().to_string();
-            let kill = tokio::process::Command::new("kill")
-                .args(["-s", &ending[3..], &process])
-                .status()
-                .await;
-            assert!(kill.unwrap().success());
-            tokio::time::timeout(Duration::from_secs(20), raw.child.wait())
-                .await
-                .unwrap()
-                .unwrap()
-        };
+        let status = raw.end_by(ending).await;
         assert_eq!(status.success(), ending != "SIGKILL", "{ending}: {status}");
         until_running(&database, "0").await;
     }

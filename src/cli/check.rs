@@ -5,6 +5,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use rhizodat::config::Problems;
 use rhizodat::stores::{Handle, Stores};
 use serde_json::{Value, json};
 use store::{Code, Error, Finding, Probe, Profile, Severity};
@@ -27,6 +28,26 @@ pub(crate) async fn run(stores: &Stores, report: Report) -> io::Result<ExitCode>
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Says what is wrong with a configuration whose stores could not even be asked.
+pub(crate) fn tell_problems(problems: Problems, report: Report) -> io::Result<ExitCode> {
+    if report == Report::Json {
+        let found: Vec<Value> = problems
+            .iter()
+            .map(|named| {
+                json!({
+                    "subject": named.subject,
+                    "problem": named.problem.message,
+                    "hint": named.problem.hint,
+                })
+            })
+            .collect();
+        let document = json!({ "stores": [], "problems": found, "ok": false });
+        output::print(format_args!("{document:#}\n"))?;
+    }
+    output::complain(problems);
+    Ok(ExitCode::FAILURE)
 }
 
 /// A store and what it said.
@@ -155,7 +176,7 @@ fn hint(mend: &str, text: &mut String) {
 /// The same for programs. Every member is always there; what is not known is null.
 fn json(checked: &[Checked]) -> Value {
     let stores: Vec<Value> = checked.iter().map(document).collect();
-    json!({ "stores": stores, "ok": all_up(checked) })
+    json!({ "stores": stores, "problems": [], "ok": all_up(checked) })
 }
 
 fn document(one: &Checked) -> Value {

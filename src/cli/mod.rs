@@ -17,7 +17,9 @@ use clap::{Parser, Subcommand};
 /// `erp`. `rhizodat-mcp config` prints what is in effect, `config --reference` every variable.
 #[derive(Debug, Parser)]
 #[command(name = "rhizodat-mcp", version)]
-#[command(after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.")]
+#[command(
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. `check` only fails: 0 all is well, 1 it is not."
+)]
 pub(crate) struct Arguments {
     /// Take from this file what the environment does not set
     #[arg(long, global = true, value_name = "FILE")]

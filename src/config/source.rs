@@ -82,7 +82,11 @@ pub(super) fn file(path: &Path, problems: &mut Problems) -> Source {
         Ok(text) => SecretString::from(text),
         Err(error) => {
             let message = format!("cannot read `{}`: {error}", path.display());
-            problems.push(ENV_FILE, Problem::new(message));
+            problems.push(
+                ENV_FILE,
+                Problem::new(message)
+                    .with_hint("check the path, and that this account may read the file as UTF-8"),
+            );
             return Source::new();
         }
     };

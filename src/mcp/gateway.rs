@@ -17,7 +17,7 @@ pub(super) struct Gateway {
     pub(super) format: Format,
     pub(super) results: Results,
     pub(super) query_timeout: Duration,
-    /// Owns the tasks that let go of answers.
+    /// Knows the calls that run, and owns the tasks that let go of answers.
     tasks: TaskTracker,
 }
 
@@ -47,14 +47,21 @@ impl Gateway {
         (self.results == Results::Structured).then_some(content)
     }
 
+    /// Has closing wait until `call` is done or dropped.
+    pub(super) fn track<F: Future>(&self, call: F) -> impl Future<Output = F::Output> {
+        self.tasks.track_future(call)
+    }
+
     /// Lets go of an answer without making its caller wait.
     pub(super) fn abandon(&self, answer: Answer) {
         self.tasks.spawn(answer.abandon());
     }
 
-    /// Closes the stores and waits for what is being let go of.
+    /// Waits for the calls, which are being dropped, and for what is being let go of; then closes
+    /// the stores. Only in this order is what a dropped call cancels known to its store by then.
     pub(super) async fn close(&self) {
         self.tasks.close();
+        self.tasks.wait().await;
         self.stores.close().await;
     }
 }

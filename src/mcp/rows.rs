@@ -2,7 +2,7 @@
 //! and beside it as structured content where the deployment gives it.
 
 use serde_json::{Value as Json, json};
-use store::{Column, Row, Value};
+use store::{Code, Column, Error, Row, Value};
 
 use super::toon;
 use crate::config::{Format, Results};
@@ -13,12 +13,62 @@ const MOST_LISTED: usize = 20;
 /// A table in the making.
 pub(super) struct Rows {
     format: Format,
+    head: Head,
     body: String,
     count: u64,
+    /// The most bytes of the body.
     max_bytes: u64,
     structured: Option<Vec<Json>>,
     cut: Vec<Cut>,
     layout: Layout,
+}
+
+/// What stands before the rows.
+struct Head {
+    /// The columns with their types.
+    columns: String,
+    /// The names once more, where the rows leave them out.
+    names: String,
+}
+
+impl Head {
+    fn new(columns: &[Column], format: Format, layout: Layout) -> Self {
+        match format {
+            Format::Json => Self {
+                columns: Json::from(described(columns)).to_string(),
+                names: String::new(),
+            },
+            Format::Toon => Self::toon(columns, layout),
+        }
+    }
+
+    fn toon(columns: &[Column], layout: Layout) -> Self {
+        let mut head = Self {
+            columns: format!("columns[{}]{{name,type}}:", columns.len()),
+            names: String::new(),
+        };
+        for column in columns {
+            head.columns.push_str("\n  ");
+            toon::write_text(&column.name, &mut head.columns);
+            head.columns.push(',');
+            toon::write_text(&column.type_name, &mut head.columns);
+        }
+        if layout == Layout::Table {
+            head.names.push('{');
+            for (index, column) in columns.iter().enumerate() {
+                if index > 0 {
+                    head.names.push(',');
+                }
+                toon::write_key(&column.name, &mut head.names);
+            }
+            head.names.push('}');
+        }
+        head
+    }
+
+    fn bytes(&self) -> u64 {
+        (self.columns.len() + self.names.len()) as u64
+    }
 }
 
 /// How a row is written in TOON.
@@ -47,12 +97,14 @@ pub(super) enum Taken {
 }
 
 impl Rows {
+    /// An empty table of these columns. Errors: `limit_exceeded` where the columns alone are larger
+    /// than a result may be.
     pub(super) fn new(
         columns: &[Column],
         format: Format,
         results: Results,
         max_bytes: u64,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         let mut names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         names.sort_unstable();
         let is_unique = names.windows(2).all(|pair| pair.first() != pair.last());
@@ -61,15 +113,25 @@ impl Rows {
         } else {
             Layout::Arrays
         };
-        Self {
+        let head = Head::new(columns, format, layout);
+        let Some(left) = max_bytes.checked_sub(head.bytes()) else {
+            let message = format!(
+                "the names and types of {} columns alone are larger than a result may be",
+                columns.len()
+            );
+            return Err(Error::new(Code::LimitExceeded, message)
+                .with_hint("select fewer columns, or give them shorter names"));
+        };
+        Ok(Self {
             format,
+            head,
             body: String::new(),
             count: 0,
-            max_bytes,
+            max_bytes: left,
             structured: (results == Results::Structured).then(Vec::new),
             cut: Vec::new(),
             layout,
-        }
+        })
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -137,38 +199,13 @@ impl Rows {
     }
 
     /// The data block: columns, then rows.
-    pub(super) fn data(&self, columns: &[Column]) -> String {
+    pub(super) fn data(&self) -> String {
+        let Head { columns, names } = &self.head;
+        let body = &self.body;
         match self.format {
-            Format::Toon => self.toon_data(columns),
-            Format::Json => {
-                let columns = serde_json::Value::from(described(columns));
-                format!("{{\"columns\":{columns},\"rows\":[{}]}}", self.body)
-            }
+            Format::Toon => format!("{columns}\nrows[{}]{names}:{body}", self.count),
+            Format::Json => format!("{{\"columns\":{columns},\"rows\":[{body}]}}"),
         }
-    }
-
-    fn toon_data(&self, columns: &[Column]) -> String {
-        let mut data = format!("columns[{}]{{name,type}}:", columns.len());
-        for column in columns {
-            data.push_str("\n  ");
-            toon::write_text(&column.name, &mut data);
-            data.push(',');
-            toon::write_text(&column.type_name, &mut data);
-        }
-        data.push_str(&format!("\nrows[{}]", self.count));
-        if self.layout == Layout::Table {
-            data.push('{');
-            for (index, column) in columns.iter().enumerate() {
-                if index > 0 {
-                    data.push(',');
-                }
-                toon::write_key(&column.name, &mut data);
-            }
-            data.push('}');
-        }
-        data.push(':');
-        data.push_str(&self.body);
-        data
     }
 
     /// A line for each cut cell, as many as fit.
@@ -287,18 +324,18 @@ mod tests {
     fn tables_read_back_in_both_formats() {
         for names in [["a", "b"], ["a", "a"]] {
             let columns = columns(&names);
-            let mut toon = Rows::new(&columns, Format::Toon, Results::TextOnly, 1000);
-            let mut json = Rows::new(&columns, Format::Json, Results::Structured, 1000);
+            let mut toon = Rows::new(&columns, Format::Toon, Results::TextOnly, 1000).unwrap();
+            let mut json = Rows::new(&columns, Format::Json, Results::Structured, 1000).unwrap();
             for row in [text_row(&["x,1", ""]), text_row(&["y", " z"])] {
                 assert_eq!(toon.push(&row), Taken::Whole);
                 assert_eq!(json.push(&row), Taken::Whole);
             }
-            let from_json: Json = serde_json::from_str(&json.data(&columns)).unwrap();
+            let from_json: Json = serde_json::from_str(&json.data()).unwrap();
             assert_eq!(from_json["rows"], json!([["x,1", ""], ["y", " z"]]));
             let structured = json.structured(&columns, json!(false)).unwrap();
             assert_eq!(structured["rows"], from_json["rows"]);
 
-            let from_toon: Json = toon_format::decode_default(&toon.data(&columns)).unwrap();
+            let from_toon: Json = toon_format::decode_default(&toon.data()).unwrap();
             let expected = if names == ["a", "b"] {
                 json!([{"a": "x,1", "b": ""}, {"a": "y", "b": " z"}])
             } else {
@@ -315,11 +352,15 @@ mod tests {
     #[test]
     fn the_byte_limit_leaves_whole_rows() {
         let columns = columns(&["a"]);
-        let mut rows = Rows::new(&columns, Format::Json, Results::TextOnly, 20);
+        let head = r#"[{"name":"a","type":"text"}]"#.len() as u64;
+        let new = |bytes| Rows::new(&columns, Format::Json, Results::TextOnly, bytes);
+        let too_wide = new(head - 1).err().unwrap();
+        assert_eq!(too_wide.code, Code::LimitExceeded);
+        let mut rows = new(head + 20).unwrap();
         assert_eq!(rows.push(&text_row(&["0123456789"])), Taken::Whole);
         assert_eq!(rows.push(&text_row(&["0123456789"])), Taken::Full);
         assert_eq!(rows.count(), 1);
-        let data: Json = serde_json::from_str(&rows.data(&columns)).unwrap();
+        let data: Json = serde_json::from_str(&rows.data()).unwrap();
         assert_eq!(data["rows"], json!([["0123456789"]]));
     }
 

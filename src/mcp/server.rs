@@ -102,7 +102,7 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         // Dropping the call stops its query in the server.
         tokio::select! {
-            result = self.run(request) => result.map(CallToolResponse::Complete),
+            result = self.gateway.track(self.run(request)) => result.map(CallToolResponse::Complete),
             () = context.ct.cancelled() => Err(cancelled()),
             () = self.stopping.cancelled() => Err(cancelled()),
         }

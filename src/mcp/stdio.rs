@@ -1,10 +1,14 @@
 //! MCP over standard input and output, one JSON-RPC message a line. Whatever a client writes is
 //! answered as JSON-RPC has it, and the server lives on.
 
+use std::collections::HashSet;
 use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use rmcp::model::{ErrorCode, RequestId};
+use rmcp::model::{
+    ClientRequest, ErrorCode, GetMeta as _, JsonRpcMessage, ProtocolVersion, RequestId,
+};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
@@ -37,6 +41,8 @@ pub(super) struct Lines<R> {
     searched: usize,
     line: LineState,
     opened: Opened,
+    /// The requests that are being answered. A second one under the same id could not be told apart.
+    running: Running,
     /// An error to be sent before more is read. Kept until it is, since reading can be interrupted.
     refusal: Option<Vec<u8>>,
     /// Cancelled when the input ends or nobody reads: a client that is gone waits for no answer.
@@ -50,11 +56,49 @@ enum LineState {
     Skipping,
 }
 
-/// Whether a request has been passed on. Before the first, notifications mean nothing.
+/// Whether a request has begun a session. Before it, notifications and responses mean nothing, and
+/// the SDK would end the server over one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opened {
     NotYet,
     Yes,
+}
+
+/// Whether a request begins a session, as the SDK decides it: `initialize`, or one that says all
+/// that the stateless protocol asks of it.
+fn begins_session(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        other => {
+            let meta = other.get_meta();
+            meta.missing_required_keys(&ProtocolVersion::V_2026_07_28)
+                .is_empty()
+                && meta
+                    .protocol_version()
+                    .is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
+        }
+    }
+}
+
+/// The ids of requests that have no answer yet. That of a cancelled one, which gets none, stays
+/// taken: the protocol has no id used twice in a session.
+#[derive(Debug, Clone, Default)]
+struct Running(Arc<Mutex<HashSet<RequestId>>>);
+
+impl Running {
+    /// Notes a request; false where one of this id is still being answered.
+    fn begin(&self, id: &RequestId) -> bool {
+        self.ids().insert(id.clone())
+    }
+
+    fn end(&self, id: &RequestId) {
+        self.ids().remove(id);
+    }
+
+    fn ids(&self) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl<R> Lines<R> {
@@ -73,6 +117,7 @@ impl<R> Lines<R> {
             searched: 0,
             line: LineState::Reading,
             opened: Opened::NotYet,
+            running: Running::default(),
             refusal: None,
             ended,
         }
@@ -122,7 +167,20 @@ impl<R> Lines<R> {
             Err(error) => return Understood::Refused(refusal(line, &error)),
         };
         match &message {
-            RxJsonRpcMessage::<RoleServer>::Request(_) => self.opened = Opened::Yes,
+            JsonRpcMessage::Request(request) => {
+                if !self.running.begin(&request.id) {
+                    let message = "a request of this `id` is still being answered";
+                    let id = Some(request.id.clone());
+                    return Understood::Refused(error_line(
+                        id,
+                        ErrorCode::INVALID_REQUEST,
+                        message,
+                    ));
+                }
+                if begins_session(&request.request) {
+                    self.opened = Opened::Yes;
+                }
+            }
             _ if self.opened == Opened::NotYet => return Understood::Nothing,
             _ => {}
         }
@@ -149,6 +207,15 @@ where
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let outgoing = self.outgoing.clone();
+        match &item {
+            JsonRpcMessage::Response(response) => self.running.end(&response.id),
+            JsonRpcMessage::Error(error) => {
+                if let Some(id) = &error.id {
+                    self.running.end(id);
+                }
+            }
+            _ => {}
+        }
         async move {
             let mut line = serde_json::to_vec(&item)?;
             line.push(b'\n');

@@ -1,6 +1,7 @@
 //! The stores of a deployment: each by its name, each with its own places and deadlines, so that a
 //! store that is slow or down costs only its own calls.
 
+mod probing;
 mod registry;
 
 use std::future::Future;
@@ -8,13 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use store::{
-    Code, Error, Probe, Problem, Profile, QueryRequest, Row, RowStream, Settings, Store, nearest,
-    or_list, schema,
+    Code, Error, Probe, Problem, Profile, QueryRequest, Row, RowStream, Settings, Span, Store,
+    nearest, or_list, schema,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::config::{Config, Problems, StoreConfig};
+use probing::Probing;
 
 /// How long a store may take longer than it was told before its call is answered without it. The
 /// store's own time-out says more, so it goes first.
@@ -41,6 +43,7 @@ pub struct Stores {
 pub struct Handle {
     store: Arc<dyn Store>,
     places: Arc<Semaphore>,
+    probing: Probing,
     query_timeout: Duration,
 }
 
@@ -50,6 +53,7 @@ pub fn check(declared: &StoreConfig) -> Vec<Problem> {
         busy_timeout: Duration::ZERO,
         max_concurrency: 1,
         connect_timeout: CONNECT,
+        call_timeout: Duration::ZERO,
     };
     match registry::open(&declared.name, &declared.dsn, settings) {
         Ok(_) => Vec::new(),
@@ -65,6 +69,7 @@ impl Stores {
             busy_timeout: config.busy_timeout,
             max_concurrency: config.max_concurrency,
             connect_timeout: CONNECT,
+            call_timeout: config.query_timeout,
         };
         let mut problems = Problems::default();
         let mut handles = Vec::new();
@@ -73,6 +78,7 @@ impl Stores {
                 Ok(store) => handles.push(Handle {
                     store,
                     places: Arc::new(Semaphore::new(config.max_concurrency)),
+                    probing: Probing::default(),
                     query_timeout: config.query_timeout,
                 }),
                 Err(found) => {
@@ -126,10 +132,16 @@ impl Handle {
         self.store.profile()
     }
 
-    /// Asks the store who it is, within `timeout`.
+    /// Asks the store who it is, within `timeout`. Takes none of its places, so that a busy store
+    /// is not one that is down; those who ask at the same time share one answer.
     pub async fn probe(&self, timeout: Duration) -> Result<Probe, Error> {
-        let timeout = timeout.min(self.query_timeout);
-        within(timeout, Instant::now() + timeout, self.store.probe(timeout)).await
+        let allowed = timeout.min(self.query_timeout);
+        let deadline = Instant::now() + allowed;
+        let asking = async {
+            let left = deadline.saturating_duration_since(Instant::now());
+            within(left, deadline, self.store.probe(left)).await
+        };
+        self.probing.ask(deadline, asking).await
     }
 
     /// One page of the store's tables. The request's time-out is the deployment's.
@@ -176,7 +188,7 @@ async fn within<T>(
     match timeout_at(deadline + GRACE, work).await {
         Ok(done) => done,
         Err(_) => Err(
-            Error::new(Code::Timeout, format!("no answer within {allowed:?}"))
+            Error::new(Code::Timeout, format!("no answer within {}", Span(allowed)))
                 .with_hint("the store may be slow or hang; other stores answer as before"),
         ),
     }
@@ -203,7 +215,7 @@ impl Answer {
             Ok(next) => next,
             Err(_) => Err(Error::new(
                 Code::Timeout,
-                format!("not all rows within {:?}", self.handle.query_timeout),
+                format!("not all rows within {}", Span(self.handle.query_timeout)),
             )
             .with_hint("narrow the query: fewer rows or columns")),
         }

@@ -74,6 +74,21 @@ impl Raw {
         waiting.await.expect("the server ends").unwrap()
     }
 
+    /// Ends it by a signal of this name, or by the end of its `input`, and waits for it.
+    pub async fn end_by(&mut self, ending: &str) -> std::process::ExitStatus {
+        let Some(signal) = ending.strip_prefix("SIG") else {
+            return self.end_input().await;
+        };
+        let process = self.child.id().unwrap().to_string();
+        let kill = tokio::process::Command::new("kill")
+            .args(["-s", signal, &process])
+            .status()
+            .await;
+        assert!(kill.unwrap().success());
+        let waiting = tokio::time::timeout(ANSWER, self.child.wait());
+        waiting.await.expect("the server ends").unwrap()
+    }
+
     /// Everything written to standard error, after the end.
     pub async fn errors(&mut self) -> String {
         use tokio::io::AsyncReadExt as _;

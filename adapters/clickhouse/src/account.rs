@@ -80,7 +80,10 @@ pub(crate) async fn ask(shared: &Arc<Shared>, deadline: Instant) -> Result<Accou
                 last = Some(
                     Error::new(
                         Code::StoreUnreachable,
-                        format!("no connection within {:?}", shared.connect_timeout),
+                        format!(
+                            "no connection within {}",
+                            store::Span(shared.connect_timeout)
+                        ),
                     )
                     .with_hint(
                         "check that the server runs and that the DSN names its host and HTTP port",

@@ -58,9 +58,9 @@ pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sq
                 WHERE NOT l.lanpltrusted AND l.lanname NOT IN ('internal', 'c')
                 AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
                 AND pg_catalog.has_schema_privilege(p.pronamespace, 'USAGE')),
-            (SELECT pg_catalog.string_agg(srvname, ', ' ORDER BY srvname)
-                FROM pg_catalog.pg_foreign_server
-                WHERE pg_catalog.has_server_privilege(oid, 'USAGE')),
+            (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(srvname), ', ' ORDER BY srvname)
+                FROM pg_catalog.pg_foreign_server f
+                WHERE pg_catalog.has_server_privilege(f.oid, 'USAGE')),
             (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class
                 WHERE relkind IN ('r', 'p') AND relowner = r.oid),
             (SELECT pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::pg_catalog.text, ', ' ORDER BY p.proname, p.oid)
@@ -70,7 +70,8 @@ pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sq
             pg_catalog.quote_ident(pg_catalog.current_database()), pg_catalog.pg_backend_pid(),
             pg_catalog.current_setting('{DIRECT}', true) IS NOT DISTINCT FROM 'on',
             pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000
-                AND pg_catalog.version() LIKE '%linux%'
+                AND pg_catalog.version() LIKE '%linux%',
+            pg_catalog.quote_ident(current_user)
         FROM pg_catalog.pg_roles r WHERE r.rolname = current_user"
     );
     let row = sqlx::raw_sql(AssertSqlSafe(sql))
@@ -78,6 +79,9 @@ pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sq
         .await?;
     let user: String = row.try_get(1)?;
     let database: String = row.try_get(12)?;
+    let role: String = row.try_get(16)?;
+    let revoke =
+        |functions: &str| format!("REVOKE EXECUTE ON FUNCTION {functions} FROM PUBLIC, {role};");
     let text = |index: usize| row.try_get::<Option<String>, _>(index);
     let danger = |problem: String, mend: String| Finding {
         severity: Severity::Refused,
@@ -94,19 +98,19 @@ pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sq
     if row.try_get(4)? {
         dangers.push(danger(
             format!("the account `{user}` is a superuser"),
-            reader(&database),
+            reader(&database, text(11)?.as_deref()),
         ));
     } else {
         if let Some(roles) = text(6)? {
             dangers.push(danger(
                 format!("the account `{user}` is a member of {roles}: it reaches the server's files or programs"),
-                format!("REVOKE {roles} FROM \"{user}\";"),
+                format!("REVOKE {roles} FROM {role};"),
             ));
         }
         if row.try_get(5)? {
             dangers.push(danger(
                 format!("the account `{user}` may replicate"),
-                format!("ALTER ROLE \"{user}\" NOREPLICATION;"),
+                format!("ALTER ROLE {role} NOREPLICATION;"),
             ));
         }
         if let Some(functions) = text(7)? {
@@ -114,25 +118,26 @@ pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sq
                 format!(
                     "the account `{user}` may call dblink, which writes wherever it can log in"
                 ),
-                format!("REVOKE EXECUTE ON FUNCTION {functions} FROM PUBLIC, \"{user}\";"),
+                revoke(&functions),
             ));
         }
         if let Some(functions) = text(8)? {
             dangers.push(danger(
                 format!("the account `{user}` may call functions in an untrusted language, which reach the host"),
-                format!("REVOKE EXECUTE ON FUNCTION {functions} FROM PUBLIC, \"{user}\";"),
+                revoke(&functions),
+            ));
+        }
+        // Reading a foreign table needs no such right; it is for making new ways out.
+        if let Some(servers) = text(9)? {
+            dangers.push(danger(
+                format!("the account `{user}` may use the foreign servers {servers}, which reach other databases"),
+                format!("REVOKE USAGE ON FOREIGN SERVER {servers} FROM PUBLIC, {role};"),
             ));
         }
     }
 
     let mut warnings = Vec::new();
     if dangers.is_empty() {
-        if let Some(servers) = text(9)? {
-            warnings.push(warning(
-                format!("the account `{user}` reads through the foreign servers {servers}; what they do on their side is theirs to keep shut"),
-                format!("REVOKE USAGE ON FOREIGN SERVER {servers} FROM \"{user}\"; -- unless it is meant"),
-            ));
-        }
         if row.try_get::<i64, _>(10)? > 0 {
             warnings.push(warning(
                 format!("the account `{user}` owns tables"),
@@ -159,14 +164,23 @@ pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sq
     })
 }
 
-/// The SQL that makes an account that can only read.
-fn reader(database: &str) -> String {
-    format!(
+/// The SQL that makes an account that can only read. `effects` are the functions that every account
+/// may call and no rollback undoes.
+fn reader(database: &str, effects: Option<&str>) -> String {
+    let mut sql = format!(
         "CREATE ROLE rhizodat_reader LOGIN PASSWORD '…' NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION CONNECTION LIMIT 20;\n\
          ALTER ROLE rhizodat_reader SET default_transaction_read_only = on;\n\
          GRANT CONNECT ON DATABASE {database} TO rhizodat_reader;\n\
          GRANT USAGE ON SCHEMA public TO rhizodat_reader;\n\
          GRANT SELECT ON ALL TABLES IN SCHEMA public TO rhizodat_reader;\n\
-         ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO rhizodat_reader;"
-    )
+         ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO rhizodat_reader;\n\
+         REVOKE CREATE ON SCHEMA public FROM PUBLIC;\n\
+         REVOKE TEMPORARY ON DATABASE {database} FROM PUBLIC;"
+    );
+    if let Some(effects) = effects {
+        sql.push_str(&format!(
+            "\nREVOKE EXECUTE ON FUNCTION {effects} FROM PUBLIC;"
+        ));
+    }
+    sql
 }

@@ -10,10 +10,17 @@ use store::{Code, Dsn, Error, Position};
 pub(crate) enum Phase<'a> {
     /// Before the caller's text was sent.
     Connect,
+    /// A statement of the adapter's own.
+    Own {
+        /// How long the session may take, and has taken.
+        times: Times,
+    },
     /// The text alone.
     Parse {
         /// The caller's text.
         text: &'a str,
+        /// How long the session may take, and has taken.
+        times: Times,
     },
     /// The text within the statement that runs.
     Run {
@@ -23,11 +30,34 @@ pub(crate) enum Phase<'a> {
         before: usize,
         /// Where the literal of each parameter begins, in characters from the start.
         literals: &'a [usize],
-        /// How long the query had been allowed.
-        allowed: Duration,
-        /// How long it had taken.
-        taken: Duration,
+        /// How long the session may take, and has taken.
+        times: Times,
     },
+}
+
+impl Phase<'_> {
+    fn times(self) -> Option<Times> {
+        match self {
+            Self::Connect => None,
+            Self::Own { times } | Self::Parse { times, .. } | Self::Run { times, .. } => {
+                Some(times)
+            }
+        }
+    }
+}
+
+/// How long a session may take, and has taken when an error arose.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    pub(crate) allowed: Duration,
+    pub(crate) taken: Duration,
+}
+
+impl Times {
+    /// Whether the time is over, as exactly as two clocks tell it.
+    fn are_over(self) -> bool {
+        self.taken + Duration::from_millis(50) >= self.allowed
+    }
 }
 
 /// The store's error for what the driver said. Secrets of `dsn` are masked.
@@ -103,7 +133,7 @@ fn from_server(server: &PgDatabaseError, phase: Phase<'_>) -> Error {
         message.push_str("; ");
         message.push_str(&lower_first(beginning(detail).trim_end_matches('.')));
     }
-    let (code, hint) = classify(server.code(), phase);
+    let (code, hint) = classify(server.code(), server.position().is_some(), phase);
     let error = Error::new(code, message).with_server_code(server.code());
     let error = match hint.map(str::to_owned).or(server.hint().map(str::to_owned)) {
         Some(hint) => error.with_hint(hint),
@@ -113,7 +143,7 @@ fn from_server(server: &PgDatabaseError, phase: Phase<'_>) -> Error {
 }
 
 /// The stable code of an SQLSTATE (PostgreSQL documentation, appendix A), and what to do about it.
-fn classify(sqlstate: &str, phase: Phase<'_>) -> (Code, Option<&'static str>) {
+fn classify(sqlstate: &str, has_position: bool, phase: Phase<'_>) -> (Code, Option<&'static str>) {
     match (sqlstate, phase) {
         ("28P01" | "28000", _) => (
             Code::StoreUnreachable,
@@ -137,15 +167,24 @@ fn classify(sqlstate: &str, phase: Phase<'_>) -> (Code, Option<&'static str>) {
             Code::StoreUnreachable,
             Some("the connection was lost; call again"),
         ),
-        (_, Phase::Connect) => (Code::StoreUnreachable, None),
-        ("57014", Phase::Run { allowed, taken, .. })
-            if taken + Duration::from_millis(50) >= allowed =>
-        {
-            (
-                Code::Timeout,
-                Some("narrow the query: fewer rows, an indexed filter, or an aggregate over less"),
-            )
-        }
+        ("42704" | "22023" | "42501", Phase::Connect) => (
+            Code::StoreUnreachable,
+            Some("check the settings in `options` of the store's DSN"),
+        ),
+        (_, Phase::Connect) => (
+            Code::StoreUnreachable,
+            Some("check the store's DSN against what the server says"),
+        ),
+        ("57014", Phase::Run { times, .. }) if times.are_over() => (
+            Code::Timeout,
+            Some("narrow the query: fewer rows, an indexed filter, or an aggregate over less"),
+        ),
+        ("57014", _) if phase.times().is_some_and(Times::are_over) => (
+            Code::Timeout,
+            Some(
+                "another session may hold a lock on a table, or the server be busy; call again later",
+            ),
+        ),
         ("57014", _) => (
             Code::QueryFailed,
             Some("something else cancelled the query in the server; call again"),
@@ -159,7 +198,10 @@ fn classify(sqlstate: &str, phase: Phase<'_>) -> (Code, Option<&'static str>) {
             Some("the store's account may not read this; ask for what it may read with `schema`"),
         ),
         ("25006" | "25001" | "25P01", _) => (Code::QueryRejected, Some(READ_ONLY)),
-        ("42601" | "0A000" | "42P10", Phase::Run { .. }) => (Code::QueryRejected, Some(READ_ONLY)),
+        ("42601" | "42P10", Phase::Run { .. }) => (Code::QueryRejected, Some(READ_ONLY)),
+        // What the wrapped text may not be is refused when it is analysed, which has a position; what
+        // a function or a setting lacks while it runs has none.
+        ("0A000", Phase::Run { .. }) if has_position => (Code::QueryRejected, Some(READ_ONLY)),
         ("42P18" | "42P02", _) => (
             Code::InvalidArgument,
             Some("say the parameter's type in the query, such as `$1::integer`"),
@@ -184,8 +226,8 @@ fn place(error: Error, server: &PgDatabaseError, phase: Phase<'_>) -> Error {
         return error;
     };
     match phase {
-        Phase::Connect => error,
-        Phase::Parse { text } => error.at(Some(Position::of_character(text, index))),
+        Phase::Connect | Phase::Own { .. } => error,
+        Phase::Parse { text, .. } => error.at(Some(Position::of_character(text, index))),
         Phase::Run {
             text,
             before,

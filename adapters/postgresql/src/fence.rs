@@ -99,7 +99,9 @@ pub(crate) fn check(text: &str) -> Result<Statement, Error> {
     if let Some(index) = text.chars().position(|character| character == '\0') {
         let position = Position::of_character(text, index);
         return Err(
-            Error::new(Code::QueryRejected, "the text holds a NUL character").at(Some(position)),
+            Error::new(Code::QueryRejected, "the text holds a NUL character")
+                .with_hint("leave it out; PostgreSQL has no text with a NUL")
+                .at(Some(position)),
         );
     }
     let tokens = tokens(text);

@@ -1,13 +1,15 @@
 //! PostgreSQL 13 and later, read through a transaction that cannot write.
 //!
-//! A query takes three exchanges before its answer: the transaction is begun with its limits, the
-//! text is parsed alone, and the text runs within a statement of ours. Everything after the last
-//! row (rollback, clean-up) happens when the caller already has the answer.
+//! A query takes two exchanges: the text is parsed alone, and then runs within a statement of ours,
+//! in one message with the beginning and the end of its transaction. Behind a pooler it takes four,
+//! the last of them when the caller already has the answer.
 
 mod audit;
+mod connect;
 mod decode;
 mod error;
 mod fence;
+mod frame;
 mod hints;
 mod lexer;
 mod literal;
@@ -16,9 +18,11 @@ mod params;
 mod pool;
 mod query;
 mod schema;
+mod server_settings;
 mod session;
 mod settings;
 mod time;
+mod tls;
 mod types;
 mod wrap;
 
@@ -27,10 +31,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use store::{
-    Code, Dsn, Error, Kind, Probe, Problem, Profile, QueryRequest, RowStream, Settings, Severity,
-    Store,
+    Dsn, Error, Kind, Probe, Problem, Profile, QueryRequest, RowStream, Settings, Severity, Store,
 };
 
+use crate::connect::Connector;
 use crate::error::Phase;
 use crate::options::{Options, UnsafeRole};
 use crate::pool::Pool;
@@ -47,7 +51,10 @@ pub fn open(name: &str, dsn: &Dsn, settings: Settings) -> Result<Arc<dyn Store>,
             dsn: dsn.to_string(),
             parameters: "$1, $2, …",
         },
-        pool: Arc::new(Pool::new(options, dsn.clone(), settings)),
+        pool: Arc::new(Pool::new(
+            Connector::new(options, dsn.clone(), settings),
+            settings.max_concurrency * 2,
+        )),
         types: Arc::new(Types::default()),
         busy_timeout: settings.busy_timeout,
     }))
@@ -62,6 +69,12 @@ pub(crate) struct Postgresql {
 }
 
 impl Postgresql {
+    /// A session for one query.
+    async fn open_session(&self, timeout: Duration) -> Result<Session, Error> {
+        Session::open(&self.pool, timeout, self.busy_timeout.min(timeout)).await
+    }
+
+    /// A session for looks at the catalogue.
     async fn begin(&self, timeout: Duration) -> Result<Session, Error> {
         Session::begin(&self.pool, timeout, self.busy_timeout.min(timeout)).await
     }
@@ -74,9 +87,9 @@ impl Store for Postgresql {
     }
 
     async fn probe(&self, timeout: Duration) -> Result<Probe, Error> {
-        let asked = self.pool.probe(timeout).await?;
+        let asked = self.pool.connector.probe(timeout).await?;
         let mut findings = asked.dangers;
-        if self.pool.options().unsafe_role == UnsafeRole::Accept {
+        if self.pool.connector.options.unsafe_role == UnsafeRole::Accept {
             for finding in &mut findings {
                 finding.severity = Severity::Warning;
             }
@@ -103,12 +116,8 @@ impl Store for Postgresql {
                 Ok(page)
             }
             Err(error) => {
-                let mut failed = session.fail(&error, Phase::Parse { text: "" });
-                failed.position = None;
-                if failed.server_code.as_deref() == Some("57014") {
-                    failed.code = Code::Timeout;
-                }
-                Err(failed)
+                let times = session.times();
+                Err(session.fail(&error, Phase::Own { times }))
             }
         }
     }

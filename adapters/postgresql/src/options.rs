@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use secrecy::ExposeSecret as _;
 use sqlx::ConnectOptions as _;
-use sqlx::postgres::{PgConnectOptions, PgSslMode};
+use sqlx::postgres::PgConnectOptions;
 use store::{Dsn, Host, Problem, or_list};
+
+use crate::server_settings::server_settings;
+use crate::tls::Tls;
 
 /// What a DSN asks for.
 #[derive(Clone)]
@@ -38,13 +41,13 @@ pub(crate) enum UnsafeRole {
     Accept,
 }
 
-const SSL_MODES: [&str; 6] = [
-    "disable",
-    "allow",
-    "prefer",
-    "require",
-    "verify-ca",
-    "verify-full",
+/// What libpq asks of TCP; taken, so that a DSN in use elsewhere can be used here, and without effect.
+const KEEPALIVES: [&str; 5] = [
+    "keepalives",
+    "keepalives_idle",
+    "keepalives_interval",
+    "keepalives_count",
+    "tcp_user_timeout",
 ];
 
 impl Options {
@@ -70,9 +73,7 @@ impl Options {
             );
         }
 
-        let root_certificate = params.text("sslrootcert");
-        let ssl_mode = ssl_mode(params.text("sslmode"), root_certificate, &mut problems);
-        let (certificate, key) = (params.text("sslcert"), params.text("sslkey"));
+        let tls = Tls::read(&mut params, &mut problems);
         let application = params
             .text("application_name")
             .or(params.text("fallback_application_name"))
@@ -137,6 +138,14 @@ impl Options {
             // libpq: zero waits without an end, which no wait here does.
             seconds.ok().filter(|&s| s > 0).map(Duration::from_secs)
         });
+        // The driver has none, and nothing here needs them: every wait has a deadline, and a
+        // connection that lay idle for long is not used again.
+        for name in KEEPALIVES {
+            let number = params.text(name).map(str::parse::<i64>);
+            if let Some(Err(_)) = number {
+                problems.push(Problem::new(format!("`{name}` is no number")));
+            }
+        }
         let search_path = params.text("search_path").map(str::to_owned);
         problems.extend(params.unknown());
         if !problems.is_empty() {
@@ -150,7 +159,6 @@ impl Options {
                     .username(user.unwrap_or_default())
                     .database(&database)
                     .port(host.port.unwrap_or(5432))
-                    .ssl_mode(ssl_mode)
                     .application_name(application)
                     // A start-up option that poolers refuse; sessions set it themselves.
                     .extra_float_digits(None)
@@ -165,12 +173,7 @@ impl Options {
                 // could not be masked.
                 let password = password.map_or("", |secret| secret.expose_secret());
                 target = target.password(password);
-                if let Some(path) = root_certificate {
-                    target = target.ssl_root_cert(path);
-                }
-                if let (Some(certificate), Some(key)) = (certificate, key) {
-                    target = target.ssl_client_cert(certificate).ssl_client_key(key);
-                }
+                target = tls.apply(target);
                 if !settings.is_empty() {
                     target = target.options(settings.iter().map(|(k, v)| (k, v)));
                 }
@@ -251,30 +254,6 @@ fn hosts(
     hosts
 }
 
-fn ssl_mode(
-    named: Option<&str>,
-    root_certificate: Option<&str>,
-    problems: &mut Vec<Problem>,
-) -> PgSslMode {
-    match named {
-        None | Some("prefer") => PgSslMode::Prefer,
-        Some("disable") => PgSslMode::Disable,
-        Some("allow") => PgSslMode::Allow,
-        // libpq: a root certificate makes `require` check the authority.
-        Some("require") if root_certificate.is_some() => PgSslMode::VerifyCa,
-        Some("require") => PgSslMode::Require,
-        Some("verify-ca") => PgSslMode::VerifyCa,
-        Some("verify-full") => PgSslMode::VerifyFull,
-        Some(other) => {
-            problems.push(
-                Problem::new(format!("`sslmode` cannot be `{other}`"))
-                    .with_hint(format!("one of {}", or_list(&SSL_MODES))),
-            );
-            PgSslMode::VerifyFull
-        }
-    }
-}
-
 /// One of several words. `default` where none is given, or one that is not known.
 fn choice<T: Copy>(
     name: &str,
@@ -295,43 +274,10 @@ fn choice<T: Copy>(
     default
 }
 
-/// The settings of libpq's `options`: `-c name=value` or `--name=value`, separated by blanks that a
-/// backslash keeps.
-fn server_settings(text: &str) -> Result<Vec<(String, String)>, Problem> {
-    let problem = || {
-        Problem::new("`options` is not understood")
-            .with_hint("write `options=-c%20name=value`, several separated by `%20`")
-    };
-    let mut words: Vec<String> = Vec::new();
-    let mut word = String::new();
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        match character {
-            '\\' => word.extend(characters.next()),
-            ' ' => words.extend(Some(std::mem::take(&mut word)).filter(|w| !w.is_empty())),
-            other => word.push(other),
-        }
-    }
-    words.extend(Some(word).filter(|w| !w.is_empty()));
-
-    let mut settings = Vec::new();
-    let mut rest = words.iter();
-    while let Some(word) = rest.next() {
-        let assignment = match word.as_str() {
-            "-c" => rest.next().ok_or_else(problem)?.as_str(),
-            other => other
-                .strip_prefix("--")
-                .or(other.strip_prefix("-c"))
-                .ok_or_else(problem)?,
-        };
-        let (name, value) = assignment.split_once('=').ok_or_else(problem)?;
-        settings.push((name.replace('-', "_"), value.to_owned()));
-    }
-    Ok(settings)
-}
-
 #[cfg(test)]
 mod tests {
+    use sqlx::postgres::PgSslMode;
+
     use super::*;
 
     fn read(text: &str) -> Result<Options, Vec<Problem>> {
@@ -368,6 +314,39 @@ mod tests {
             socket.targets[0].get_socket().unwrap().to_str(),
             Some("/run/postgresql")
         );
+    }
+
+    #[test]
+    fn tls_is_what_libpq_makes_of_it_or_a_problem() {
+        let mode = |text: &str| read(text).map(|options| options.targets[0].get_ssl_mode());
+        assert!(matches!(
+            mode("postgresql://u@h/d?sslrootcert=system&channel_binding=prefer&keepalives=1"),
+            Ok(PgSslMode::VerifyFull)
+        ));
+        for (parameters, problem) in [
+            (
+                "sslrootcert=system&sslmode=require",
+                "`sslrootcert=system` needs",
+            ),
+            (
+                "sslcert=/dev/null",
+                "`sslcert` and `sslkey` belong together",
+            ),
+            (
+                "sslrootcert=/no/such",
+                "`sslrootcert`: the file `/no/such` cannot",
+            ),
+            ("hostaddr=::1&sslmode=verify-full", "`hostaddr` leaves"),
+            (
+                "channel_binding=require",
+                "`channel_binding=require` cannot",
+            ),
+            ("keepalives_idle=x", "`keepalives_idle` is no number"),
+        ] {
+            let problems = mode(&format!("postgresql://u@h/d?{parameters}")).unwrap_err();
+            assert_eq!(problems.len(), 1, "{parameters}: {problems:?}");
+            assert!(problems[0].message.starts_with(problem), "{problems:?}");
+        }
     }
 
     #[test]

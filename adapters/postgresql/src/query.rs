@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::TryStreamExt as _;
 use sqlx::postgres::PgRow;
@@ -11,25 +11,25 @@ use sqlx::{AssertSqlSafe, Either, Row as _};
 use store::{Cell, Code, Column, Error, Event, Limits, QueryRequest, RowStream, Value};
 
 use crate::Postgresql;
-use crate::error::Phase;
+use crate::error::{Phase, Times};
 use crate::fence::{self, Statement};
+use crate::frame::Frame;
 use crate::session::Described;
-use crate::settings::{check_text_form, text_form_check};
+use crate::settings::{Mistrust, check};
 use crate::types::{Form, Type, Width};
 use crate::wrap::{MOST_COLUMNS, Wrapped, wrap};
 use crate::{decode, hints, params};
 
 /// Runs a query. The answer's columns are known when this returns; its rows follow.
 pub(crate) async fn run(store: &Postgresql, request: QueryRequest) -> Result<RowStream, Error> {
-    let started = Instant::now();
     let statement = fence::check(&request.text)?;
-    let mut session = store.begin(request.limits.timeout).await?;
+    let mut session = store.open_session(request.limits.timeout).await?;
     let text = statement.text.as_str();
 
     let described = match session.describe(text).await {
         Ok(described) => described,
-        Err(error) => {
-            let failed = session.fail(&error, Phase::Parse { text });
+        Err(failed) => {
+            session.finish();
             return Err(explained(store, text, failed, request.limits.timeout).await);
         }
     };
@@ -41,9 +41,12 @@ pub(crate) async fn run(store: &Postgresql, request: QueryRequest) -> Result<Row
     };
     let types = match resolved {
         Ok(types) => types,
-        Err(error) => return Err(session.fail(&error, Phase::Parse { text: "" })),
+        Err(error) => {
+            let times = session.times();
+            return Err(session.fail(&error, Phase::Own { times }));
+        }
     };
-    let plan = match Plan::new(statement, &request, &described, types) {
+    let plan = match Plan::new(statement, &request, &described, types, &session.frame()) {
         Ok(plan) => plan,
         Err(error) => {
             session.finish();
@@ -70,8 +73,8 @@ pub(crate) async fn run(store: &Postgresql, request: QueryRequest) -> Result<Row
                     Ok(None) => break,
                     Ok(Some(Either::Left(_))) => statements_done += 1,
                     Ok(Some(Either::Right(row))) if statements_done > plan.rows_of_statement => {
-                        if let Err(error) = check_text_form(&row) {
-                            end = End::Refused(error);
+                        if let Err(mistrust) = check(&row, plan.process) {
+                            end = End::Mistrusted(mistrust);
                         }
                     }
                     Ok(Some(Either::Right(_))) if seen == plan.limits.rows => end = End::MoreRows,
@@ -95,18 +98,31 @@ pub(crate) async fn run(store: &Postgresql, request: QueryRequest) -> Result<Row
         if let Some(name) = plan.prepared.as_deref().filter(|_| statements_done > 0) {
             session.note_prepared(name);
         }
+        if matches!(end, End::Complete | End::MoreRows) {
+            session.note_framed();
+        }
         match end {
             End::Complete => session.finish(),
             End::MoreRows => {
                 session.finish();
                 yield Ok(Event::MoreRows);
             }
+            End::Mistrusted(mistrust) => {
+                if mistrust == Mistrust::OtherProcess {
+                    session.note_pooler();
+                }
+                drop(session);
+                yield Err(mistrust.error());
+            }
             // Rows may still be on their way: dropping the session stops them.
             End::Refused(error) => {
                 drop(session);
                 yield Err(error);
             }
-            End::Failed(error) => yield Err(session.fail(&error, plan.phase(started.elapsed()))),
+            End::Failed(error) => {
+                let times = session.times();
+                yield Err(session.fail(&error, plan.phase(times)));
+            }
         }
     };
     Ok(RowStream::new(columns, Box::pin(events)))
@@ -117,6 +133,7 @@ enum End {
     Complete,
     MoreRows,
     Refused(Error),
+    Mistrusted(Mistrust),
     Failed(sqlx::Error),
 }
 
@@ -132,6 +149,8 @@ struct Plan {
     prepared: Option<String>,
     /// How many statements of `sql` end before the one whose rows are the answer's.
     rows_of_statement: usize,
+    /// The server's process that is to have run it.
+    process: i32,
     columns: Arc<[Column]>,
     /// The types of the columns.
     declared: Vec<Type>,
@@ -144,6 +163,7 @@ impl Plan {
         request: &QueryRequest,
         described: &Described,
         types: Arc<HashMap<Oid, Type>>,
+        frame: &Frame,
     ) -> Result<Self, Error> {
         refuse_unbounded(described)?;
         let literals = params::literals(&request.params, &described.params, &types)?;
@@ -178,7 +198,7 @@ impl Plan {
             .as_ref()
             .map(|name| format!("PREPARE {name} AS "))
             .unwrap_or_default();
-        let mut sql = format!("{prefix}{}; ", wrapped.sql);
+        let mut sql = format!("{}{prefix}{}; ", frame.opening, wrapped.sql);
         let mut starts = Vec::new();
         if let Some(name) = &prepared {
             let (call, within) = params::execute(name, &literals);
@@ -187,15 +207,17 @@ impl Plan {
             sql.push_str(&call);
             sql.push_str("; ");
         }
-        sql.push_str(&text_form_check());
+        sql.push_str(&frame.closing);
+        let before = frame.opening.len() + prefix.len();
         Ok(Self {
-            characters_before: prefix.chars().count() + wrapped.characters_before,
+            characters_before: before + wrapped.characters_before,
             statement,
             wrapped,
             limits,
             sql,
             literals: starts,
-            rows_of_statement: usize::from(prepared.is_some()),
+            rows_of_statement: frame.opening_statements + usize::from(prepared.is_some()),
+            process: frame.process,
             prepared,
             columns,
             declared: column_types.into_iter().cloned().collect(),
@@ -203,13 +225,12 @@ impl Plan {
         })
     }
 
-    fn phase(&self, taken: Duration) -> Phase<'_> {
+    fn phase(&self, times: Times) -> Phase<'_> {
         Phase::Run {
             text: &self.statement.text,
             before: self.characters_before,
             literals: &self.literals,
-            allowed: self.limits.timeout,
-            taken,
+            times,
         }
     }
 

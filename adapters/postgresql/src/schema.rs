@@ -141,7 +141,8 @@ const COLUMNS: &str = "
             'nullable', NOT a.attnotnull,
             'default', CASE WHEN a.attidentity <> '' THEN 'identity'
                 WHEN a.attgenerated <> '' THEN 'generated: ' || pg_catalog.pg_get_expr(d.adbin, d.adrelid)
-                ELSE pg_catalog.pg_get_expr(d.adbin, d.adrelid) END,
+                -- A default names no column, and looking them all up takes the square of their number.
+                ELSE pg_catalog.pg_get_expr(d.adbin, 0) END,
             'comment', pg_catalog.col_description(c.oid, a.attnum)) ORDER BY a.attnum)
         FROM pg_catalog.pg_attribute a
         LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sqlx::Row as _;
 use sqlx::postgres::PgRow;
-use store::{Code, Error};
+use store::{Code, Error, Settings};
 
 use crate::audit::Account;
 use crate::params::quote;
@@ -22,29 +22,60 @@ const TEXT_FORM: [(&str, &str); 5] = [
 /// How long the server waits longer than the gateway, which would rather say what timed out.
 const IDLE_LIMIT: Duration = Duration::from_secs(60);
 
-/// The statement that tells whether the text form of values was still the session's at the end.
-pub(crate) fn text_form_check() -> String {
+/// The statement that tells which process of the server ran a query, and whether the text form of
+/// values was still the session's at its end. `more` are further items of its list.
+pub(crate) fn check_sql(more: &str) -> String {
     let settings: Vec<String> = TEXT_FORM
         .iter()
         .map(|(name, _)| format!("pg_catalog.current_setting('{name}')"))
         .collect();
-    format!("SELECT pg_catalog.concat_ws('|', {})", settings.join(", "))
+    format!(
+        "SELECT pg_catalog.concat_ws('|', pg_catalog.pg_backend_pid(), {}){more}",
+        settings.join(", ")
+    )
 }
 
-/// The error of a query that moved the settings its own answer is written by.
-pub(crate) fn check_text_form(row: &PgRow) -> Result<(), Error> {
-    let expected: Vec<&str> = TEXT_FORM.iter().map(|(_, value)| *value).collect();
-    let expected = expected.join("|");
+/// Why an answer cannot be trusted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mistrust {
+    /// The query moved the settings that its own answer is written by.
+    MovedSettings,
+    /// Another process ran it than the one that was set up: a pooler that nobody sees.
+    OtherProcess,
+}
+
+impl Mistrust {
+    pub(crate) fn error(self) -> Error {
+        match self {
+            Self::MovedSettings => Error::new(
+                Code::QueryRejected,
+                "the query changed the settings that the text form of its answer depends on",
+            )
+            .with_hint("leave out what sets TimeZone, DateStyle, IntervalStyle, bytea_output or extra_float_digits; use `AT TIME ZONE` or `to_char`"),
+            Self::OtherProcess => Error::new(
+                Code::StoreUnreachable,
+                "the server gave the connection another session, as a pooler does",
+            )
+            .with_hint("call again; the store is now served as one behind a pooler"),
+        }
+    }
+}
+
+/// Reads the answer to [`check_sql`].
+pub(crate) fn check(row: &PgRow, process: i32) -> Result<(), Mistrust> {
     let found = row.try_get_raw(0).ok();
     let found = found.as_ref().and_then(|value| value.as_str().ok());
-    if found == Some(expected.as_str()) {
-        return Ok(());
+    let Some((ran, settings)) = found.and_then(|found| found.split_once('|')) else {
+        return Err(Mistrust::MovedSettings);
+    };
+    let expected = TEXT_FORM.iter().map(|(_, value)| *value);
+    if !settings.split('|').eq(expected) {
+        return Err(Mistrust::MovedSettings);
     }
-    Err(Error::new(
-        Code::QueryRejected,
-        "the query changed the settings that the text form of its answer depends on",
-    )
-    .with_hint("leave out what sets TimeZone, DateStyle, IntervalStyle, bytea_output or extra_float_digits; use `AT TIME ZONE` or `to_char`"))
+    if ran.parse() != Ok(process) {
+        return Err(Mistrust::OtherProcess);
+    }
+    Ok(())
 }
 
 /// What every session of ours is set to, whether once or in each transaction.
@@ -61,11 +92,17 @@ fn settings(lock_timeout: Duration) -> Vec<(&'static str, String)> {
 /// Sets up a session that is a connection's own, once.
 pub(crate) fn set_up_sql(
     search_path: Option<&str>,
-    lock_timeout: Duration,
+    limits: &Settings,
     account: &Account,
 ) -> String {
-    let mut sql = String::from("SET default_transaction_read_only = on; ");
-    for (name, value) in settings(lock_timeout) {
+    let timeout = limits.call_timeout;
+    let mut sql = format!(
+        "SET default_transaction_read_only = on; SET statement_timeout = {}; \
+         SET idle_in_transaction_session_timeout = {}; ",
+        timeout.as_millis().max(1),
+        (timeout + IDLE_LIMIT).as_millis(),
+    );
+    for (name, value) in settings(limits.busy_timeout.min(timeout)) {
         sql.push_str(&format!("SET {name} = {value}; "));
     }
     if account.notices_departure {
@@ -103,7 +140,7 @@ pub(crate) fn begin_pooled_sql(
     sql
 }
 
-/// Begins a transaction in a session that is set up: what is left are its own limits.
+/// Begins a transaction, in a session that is set up if it is our own, with its own limits.
 pub(crate) fn begin_own_sql(timeout: Duration) -> String {
     format!(
         "BEGIN READ ONLY; SET LOCAL statement_timeout = {}; \

@@ -59,6 +59,7 @@ pub(crate) fn store_at(path: &Path, busy_timeout: Duration) -> SqliteStore {
         busy_timeout,
         max_concurrency: 2,
         connect_timeout: LONG,
+        call_timeout: Duration::from_secs(20),
     };
     let file = DatabaseFile::of(&dsn).unwrap();
     SqliteStore::new("notes", &dsn, file, settings)

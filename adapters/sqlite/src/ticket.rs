@@ -79,7 +79,7 @@ impl Ticket {
         if Instant::now() >= self.deadline {
             Error::new(
                 Code::Timeout,
-                format!("not finished within the {:?} allowed", self.allowed),
+                format!("not finished within the {} allowed", store::Span(self.allowed)),
             )
             .with_hint("narrow the query: a condition on an indexed column, an aggregate, a smaller limit; `EXPLAIN QUERY PLAN` shows what is scanned")
         } else {

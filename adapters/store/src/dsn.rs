@@ -6,7 +6,7 @@ use std::fmt;
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::suggest::{nearest, or_list};
+use crate::params::Params;
 
 /// What cannot stand as itself in a component of a DSN.
 const RESERVED: &AsciiSet = &CONTROLS
@@ -69,32 +69,6 @@ pub enum DsnError {
     /// The same parameter twice.
     #[error("gives the parameter `{0}` more than once")]
     Repeated(String),
-}
-
-/// Something wrong in a configuration, with what mends it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// What is wrong, in one sentence, lower-case without a full stop.
-    pub message: String,
-    /// What mends it.
-    pub hint: Option<String>,
-}
-
-impl Problem {
-    /// A problem that speaks for itself.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-            hint: None,
-        }
-    }
-
-    /// The same with what mends it.
-    #[must_use]
-    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
-        self.hint = Some(hint.into());
-        self
-    }
 }
 
 impl Dsn {
@@ -173,10 +147,7 @@ impl Dsn {
 
     /// The parameters, to be read one by one.
     pub fn params(&self) -> Params<'_> {
-        Params {
-            dsn: self,
-            read: Vec::new(),
-        }
+        Params::of(&self.params)
     }
 
     /// `text` with every secret of this DSN masked, also where it stands percent-encoded.
@@ -243,47 +214,6 @@ impl fmt::Display for Dsn {
 impl fmt::Debug for Dsn {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Dsn({self})")
-    }
-}
-
-/// Reads a DSN's parameters by name, so that those nobody read can be refused.
-pub struct Params<'a> {
-    dsn: &'a Dsn,
-    read: Vec<&'static str>,
-}
-
-impl<'a> Params<'a> {
-    /// The text of a parameter.
-    pub fn text(&mut self, key: &'static str) -> Option<&'a str> {
-        self.secret(key).map(ExposeSecret::expose_secret)
-    }
-
-    /// The value of a parameter that is a secret.
-    pub fn secret(&mut self, key: &'static str) -> Option<&'a SecretString> {
-        self.read.push(key);
-        self.dsn
-            .params
-            .iter()
-            .find(|(name, _)| name == key)
-            .map(|(_, value)| value)
-    }
-
-    /// A problem for every parameter that was not read, with the nearest that exists.
-    pub fn unknown(self) -> Vec<Problem> {
-        self.dsn
-            .params
-            .iter()
-            .filter(|(key, _)| !self.read.contains(&key.as_str()))
-            .map(|(key, _)| {
-                let problem = Problem::new(format!("unknown parameter `{key}`"));
-                let close = nearest(key, self.read.iter().copied());
-                if close.is_empty() {
-                    problem.with_hint(format!("known parameters: {}", or_list(&self.read)))
-                } else {
-                    problem.with_hint(format!("did you mean {}?", or_list(&close)))
-                }
-            })
-            .collect()
     }
 }
 

@@ -4,9 +4,12 @@
 mod cell;
 mod dsn;
 mod error;
+mod params;
+mod problem;
 mod profile;
 mod query;
 pub mod schema;
+mod span;
 mod suggest;
 mod value;
 
@@ -16,10 +19,13 @@ pub mod contract;
 use async_trait::async_trait;
 
 pub use cell::{Cell, Column, Row};
-pub use dsn::{Dsn, DsnError, Host, Params, Problem};
+pub use dsn::{Dsn, DsnError, Host};
 pub use error::{Code, Error, Position};
+pub use params::Params;
+pub use problem::Problem;
 pub use profile::{Finding, Kind, Probe, Profile, Settings, Severity};
 pub use query::{Event, Limits, QueryRequest, RowStream};
+pub use span::Span;
 pub use suggest::{nearest, or_list};
 pub use value::Value;
 
@@ -31,7 +37,7 @@ pub use value::Value;
 /// - `query` answers a stream that holds a few rows in memory, bounded in bytes, and no value longer
 ///   than the cell limit. Dropping the stream, or the future of any call, stops the work in the server.
 /// - A connection whose exchange was interrupted is never used again.
-/// - A call is repeated at most once, and only while nothing of it has reached the server.
+/// - A call is repeated at most once, and only while nothing of it has been run by the server.
 /// - A value that cannot be decoded is an error that names its column, never null.
 /// - No secret appears in an error or in `Debug`.
 #[async_trait]

@@ -101,8 +101,11 @@ pub struct Finding {
 pub struct Settings {
     /// How long a read waits for a lock that a writer holds.
     pub busy_timeout: std::time::Duration,
-    /// The most operations that run at once; an adapter holds no more connections than twice this.
+    /// The most operations that run at once; an adapter holds no more connections than twice this,
+    /// and one more while it is probed.
     pub max_concurrency: usize,
-    /// How long a connection may take to be made.
+    /// How long a connection to one host may take to be made.
     pub connect_timeout: std::time::Duration,
+    /// How long a call may take; each says itself how much of it is left.
+    pub call_timeout: std::time::Duration,
 }

@@ -93,7 +93,14 @@ pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<
     };
     let mut answer = handle.query(request).await.map_err(&failed)?;
     let columns = std::sync::Arc::clone(answer.columns());
-    let mut rows = Rows::new(&columns, gateway.format, gateway.results, limits.max_bytes);
+    let table = Rows::new(&columns, gateway.format, gateway.results, limits.max_bytes);
+    let mut rows = match table {
+        Ok(rows) => rows,
+        Err(error) => {
+            gateway.abandon(answer);
+            return Err(failed(error));
+        }
+    };
     let truncated = read(&mut answer, &mut rows).await.map_err(&failed)?;
     if truncated == Truncated::Bytes {
         gateway.abandon(answer);
@@ -106,7 +113,7 @@ pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<
     ];
     notes.extend(rows.cut_notes());
     notes.extend(truncated.hint(rows.count()).map(str::to_owned));
-    let data = rows.data(&columns);
+    let data = rows.data();
     let flag = match truncated {
         Truncated::No => Value::Bool(false),
         cut => Value::from(cut.name()),

@@ -1,0 +1,58 @@
+//! The library without MCP: stores from variables, a query, its columns and its rows.
+//!
+//! `cargo run --example quickstart -- /absolute/path.db 'select 1'`
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use rhizodat::config::Config;
+use rhizodat::stores::Stores;
+use store::{Limits, QueryRequest};
+
+/// Asks the SQLite database `path`, and writes the answer as a line for each row.
+pub async fn ask(path: &str, text: &str) -> Result<Vec<String>, Box<dyn std::error::Error>> {
+    let variables = [("RHIZODAT_STORE_NOTES", format!("sqlite://{path}"))];
+    let environment = variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    let config = Config::load(environment, None)?;
+    // Nothing is connected before it is asked.
+    let stores = Stores::open(&config)?;
+    let request = QueryRequest {
+        text: text.to_owned(),
+        params: Vec::new(),
+        limits: Limits {
+            rows: config.limits.max_rows,
+            cell_bytes: config.limits.max_cell_bytes,
+            timeout: Duration::from_secs(5),
+        },
+    };
+    let mut answer = stores.get("notes")?.query(request).await?;
+    let names: Vec<&str> = answer
+        .columns()
+        .iter()
+        .map(|column| column.name.as_str())
+        .collect();
+    let mut lines = vec![names.join(" | ")];
+    // Dropping the answer before its end would stop the query in the store.
+    while let Some(row) = answer.next().await? {
+        let cells: Vec<String> = row.iter().map(|cell| cell.value.to_json()).collect();
+        lines.push(cells.join(" | "));
+    }
+    if answer.has_more_rows() {
+        lines.push("there are more rows".to_owned());
+    }
+    stores.close().await;
+    Ok(lines)
+}
+
+#[allow(dead_code, clippy::print_stdout)]
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let (Some(path), Some(text)) = (arguments.next(), arguments.next()) else {
+        return Err("usage: quickstart /absolute/path.db 'select …'".into());
+    };
+    for line in ask(&path, &text).await? {
+        println!("{line}");
+    }
+    Ok(())
+}

@@ -18,6 +18,18 @@ const KINDS: &[(&str, Open)] = &[
     ("clickhouse", clickhouse_store::open),
     #[cfg(feature = "clickhouse")]
     ("clickhouses", clickhouse_store::open),
+    #[cfg(feature = "graph")]
+    ("bolt", graph::open),
+    #[cfg(feature = "graph")]
+    ("bolt+s", graph::open),
+    #[cfg(feature = "graph")]
+    ("bolt+ssc", graph::open),
+    #[cfg(feature = "graph")]
+    ("neo4j", graph::open),
+    #[cfg(feature = "graph")]
+    ("neo4j+s", graph::open),
+    #[cfg(feature = "graph")]
+    ("neo4j+ssc", graph::open),
 ];
 
 /// Opens the store that `dsn` names. Nothing is connected yet.
@@ -36,7 +48,7 @@ pub(super) fn open(
     let schemes = || KINDS.iter().map(|(scheme, _)| *scheme);
     let close = nearest(dsn.scheme(), schemes());
     let hint = if KINDS.is_empty() {
-        "this build has no adapter; build it with `--features postgresql,sqlite,clickhouse`"
+        "this build has no adapter; build it with `--features postgresql,sqlite,clickhouse,graph`"
             .to_owned()
     } else if close.is_empty() {
         format!(

@@ -11,6 +11,8 @@ pub enum Kind {
     Sqlite,
     /// ClickHouse 24 and later.
     Clickhouse,
+    /// A graph over Bolt, such as Neo4j 5 and later.
+    Graph,
 }
 
 impl Kind {
@@ -20,6 +22,7 @@ impl Kind {
             Self::Postgresql => "postgresql",
             Self::Sqlite => "sqlite",
             Self::Clickhouse => "clickhouse",
+            Self::Graph => "graph",
         }
     }
 
@@ -29,6 +32,7 @@ impl Kind {
             Self::Postgresql => "sql (PostgreSQL)",
             Self::Sqlite => "sql (SQLite)",
             Self::Clickhouse => "sql (ClickHouse)",
+            Self::Graph => "cypher",
         }
     }
 }

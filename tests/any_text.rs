@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::backends::variable;
 use crate::harness::clickhouse;
 use crate::harness::client::Server;
+use crate::harness::graph;
 use crate::harness::postgresql::{Database, text};
 use crate::harness::sqlite::File;
 
@@ -93,10 +94,19 @@ fn params() -> impl Strategy<Value = Value> {
 }
 
 /// Asks `count` generated texts; a failure names the text that led to it.
-async fn ask(server: &Server, count: usize, mut written: impl AsyncFnMut() -> Option<String>) {
+async fn ask(server: &Server, count: usize, written: impl AsyncFnMut() -> Option<String>) {
+    ask_of(server, count, texts(), written).await;
+}
+
+async fn ask_of(
+    server: &Server,
+    count: usize,
+    texts: impl Strategy<Value = String>,
+    mut written: impl AsyncFnMut() -> Option<String>,
+) {
     let mut runner = TestRunner::deterministic();
     for _ in 0..count {
-        let text = texts().new_tree(&mut runner).unwrap().current();
+        let text = texts.new_tree(&mut runner).unwrap().current();
         let params = params().new_tree(&mut runner).unwrap().current();
         let reply = server.query_with("target", &text, params.clone()).await;
         let is_sound = !reply.is_error || reply.code() != "internal";
@@ -162,4 +172,75 @@ async fn clickhouse_answers_or_errs_and_writes_nothing() {
     })
     .await;
     assert!(!std::path::Path::new("/tmp/rhizodat-any-text").exists());
+}
+
+/// Pieces of Cypher that break parsers when they meet.
+const CYPHER: [&str; 44] = [
+    "MATCH (c:canary)",
+    "RETURN 1 AS a",
+    "RETURN c",
+    "WITH c",
+    "WITH 1 AS a",
+    "UNWIND [1, 2] AS x",
+    "CREATE (:canary)",
+    "MERGE (:canary {id: 1})",
+    "SET c.note = 'x'",
+    "DETACH DELETE c",
+    "REMOVE c.note",
+    "FOREACH (x IN [1] | CREATE (:canary))",
+    "CALL {",
+    "}",
+    "CALL db.labels()",
+    "CALL db.createLabel('forged')",
+    "YIELD label",
+    "LOAD CSV FROM 'http://127.0.0.1:1/' AS l",
+    "L\\u004fAD CSV FROM $1 AS l",
+    "IN TRANSACTIONS",
+    "EXPLAIN",
+    "PROFILE",
+    "CYPHER 5",
+    "USE system",
+    "SHOW TRANSACTIONS",
+    "TERMINATE TRANSACTIONS 'x'",
+    "COMMIT",
+    "ROLLBACK",
+    ";",
+    "//",
+    "/*",
+    "*/",
+    "'",
+    "\"",
+    "`",
+    "$1",
+    "$`1`",
+    "\\u0027",
+    "(",
+    ")",
+    "{a: 1}",
+    "UNION ALL",
+    "WHERE EXISTS {",
+    "DROP CONSTRAINT customer_id",
+];
+
+fn cypher_texts() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        12 => proptest::sample::select(CYPHER.to_vec()).prop_map(str::to_owned),
+        1 => "\\PC{0,12}",
+    ];
+    proptest::collection::vec(piece, 1..9).prop_map(|pieces| pieces.join(" "))
+}
+
+#[tokio::test]
+async fn a_graph_answers_or_errs_and_writes_nothing() {
+    let account = graph::Account::create().await;
+    let dsn = account.dsn();
+    let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn)]).await;
+    let state = "MATCH (n) WITH labels(n) AS l, properties(n) AS p ORDER BY toString(elementId(n)) WITH collect([l, p]) AS nodes \
+                 CALL db.labels() YIELD label WITH nodes, label ORDER BY label RETURN nodes, collect(label)";
+    let expected = graph::cypher(state).await;
+    ask_of(&server, 600, cypher_texts(), async || {
+        let found = graph::cypher(state).await;
+        (found != expected).then(|| found.to_string())
+    })
+    .await;
 }

@@ -14,6 +14,7 @@ use crate::harness::backends::postgresql_servers;
 use crate::harness::clickhouse;
 use crate::harness::client::Server;
 use crate::harness::corpus::{self, cases};
+use crate::harness::graph;
 use crate::harness::postgresql::{Database, run, text};
 use crate::harness::sqlite;
 
@@ -227,6 +228,83 @@ async fn no_text_changes_clickhouse_or_leaves_it() {
             if next.is_error {
                 failures.push(format!("{}: then {}", attack.name, next.text));
             }
+        }
+    }
+    listener.abort();
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// What the administrator sees of everything that an attack could have changed. Accounts named `t_…`
+/// are other tests'.
+async fn graph_state(bystander: &str) -> Value {
+    let mut state = Vec::new();
+    for asked in [
+        "MATCH (n) WITH labels(n) AS l, properties(n) AS p ORDER BY toString(elementId(n)) RETURN collect([l, p])",
+        "MATCH (a)-[r]->(b) WITH a, r, b ORDER BY elementId(r) RETURN collect([elementId(a), type(r), properties(r), elementId(b)])",
+        "SHOW INDEXES YIELD name, state WITH name, state ORDER BY name RETURN collect([name, state])",
+        "SHOW CONSTRAINTS YIELD name WITH name ORDER BY name RETURN collect(name)",
+        "CALL db.labels() YIELD label WITH label ORDER BY label RETURN collect(label)",
+        "CALL db.relationshipTypes() YIELD relationshipType AS name WITH name ORDER BY name RETURN collect(name)",
+        "CALL db.propertyKeys() YIELD propertyKey AS name WITH name ORDER BY name RETURN collect(name)",
+        "SHOW USERS YIELD user WHERE NOT user STARTS WITH 't_' RETURN collect(user)",
+        "SHOW DATABASES YIELD name, currentStatus RETURN collect([name, currentStatus])",
+    ] {
+        state.push(graph::cypher(asked).await);
+    }
+    // It lives: a transaction that was ended answers an error.
+    let alive = graph::transaction(bystander, &json!({"statements": []})).await;
+    state.push(alive["errors"].clone());
+    Value::Array(state)
+}
+
+#[tokio::test]
+async fn no_text_changes_a_graph_or_leaves_it() {
+    let account = graph::Account::create().await;
+    let canary = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let canary_address = canary.local_addr().unwrap().to_string();
+    let reached = Arc::new(AtomicUsize::new(0));
+    let counting = Arc::clone(&reached);
+    let listener = tokio::spawn(async move {
+        while canary.accept().await.is_ok() {
+            counting.fetch_add(1, Ordering::SeqCst);
+        }
+    });
+    // Another session's transaction, which an attack must not end.
+    let begun = json!({"statements": [{"statement": "RETURN 1 AS bystander"}]});
+    let begun = graph::transaction("/db/neo4j/tx", &begun).await;
+    let commit = begun["commit"].as_str().unwrap();
+    let bystander = format!("/db/neo4j/tx/{}", commit.split('/').rev().nth(1).unwrap());
+    let shown = "SHOW TRANSACTIONS YIELD transactionId, username, currentQuery, status \
+                 WHERE username = 'neo4j' AND currentQuery = '' RETURN transactionId";
+    let shown = graph::cypher(shown).await;
+    let bystander_id = shown[0][0]
+        .as_str()
+        .unwrap_or("neo4j-transaction-1")
+        .to_owned();
+    let place = |text: &str| {
+        text.replace("{canary}", &canary_address)
+            .replace("{bystander}", &bystander_id)
+    };
+    let dsn = account.dsn();
+    let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn), TIMEOUT]).await;
+    let expected = graph_state(&bystander).await;
+    assert!(expected.to_string().contains("alive"), "{expected}");
+    let mut failures = Vec::new();
+    for mut attack in cases::<Attack>("graph/attacks.toml") {
+        attack.query = place(&attack.query);
+        attack.params = attack.params.as_deref().map(place);
+        failures.extend(attempt(&server, &attack).await.err());
+        let state = graph_state(&bystander).await;
+        if state != expected {
+            failures.push(format!("{}: changed\n{expected}\n{state}", attack.name));
+        }
+        if reached.load(Ordering::SeqCst) > 0 {
+            failures.push(format!("{}: left the server", attack.name));
+            reached.store(0, Ordering::SeqCst);
+        }
+        let next = server.query("target", "RETURN 1 AS one").await;
+        if next.rows() != json!([[1]]) {
+            failures.push(format!("{}: the next call: {}", attack.name, next.text));
         }
     }
     listener.abort();

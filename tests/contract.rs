@@ -11,6 +11,7 @@ use tokio::sync::Mutex;
 
 use crate::harness::backends::postgresql_servers;
 use crate::harness::clickhouse;
+use crate::harness::graph;
 use crate::harness::postgresql::{Database, run, text};
 use crate::harness::sqlite;
 
@@ -217,4 +218,71 @@ async fn clickhouse_keeps_the_contract() {
         }
         every_rule(&Clickhouse { database, account }).await;
     }
+}
+
+struct Graph {
+    account: graph::Account,
+}
+
+/// A text of 100 letters, which Cypher has no function to repeat.
+macro_rules! hundred {
+    ($letter:literal) => {
+        concat!(
+            "RETURN reduce(s = '', i IN range(1, 1000) | s + '", hundred!(@ten $letter),
+            hundred!(@ten $letter), hundred!(@ten $letter), hundred!(@ten $letter), hundred!(@ten $letter),
+            hundred!(@ten $letter), hundred!(@ten $letter), hundred!(@ten $letter), hundred!(@ten $letter),
+            hundred!(@ten $letter), "') AS s"
+        )
+    };
+    (@ten $letter:literal) => {
+        concat!($letter, $letter, $letter, $letter, $letter, $letter, $letter, $letter, $letter, $letter)
+    };
+}
+
+#[async_trait]
+impl Subject for Graph {
+    fn open(&self) -> Arc<dyn Store> {
+        let dsn = Dsn::parse(&self.account.dsn()).unwrap();
+        ::graph::open("subject", &dsn, SETTINGS).unwrap()
+    }
+
+    fn dialect(&self) -> Dialect {
+        Dialect {
+            constants: "RETURN 7 AS a, 'seven' AS b, null AS c",
+            five_thousand: "UNWIND range(1, 5000) AS i RETURN i",
+            wide: hundred!("x"),
+            wide_letters: hundred!("é"),
+            nothing: "UNWIND [] AS x RETURN 1 AS a, 2 AS b",
+            parameter: "RETURN $1 AS p",
+            slow: "UNWIND range(1, 1000000) AS a UNWIND range(1, 1000000) AS b RETURN sum(a % 2 + b)",
+            slow_after_a_row: "UNWIND range(1, 1000000) AS a UNWIND range(1, 1000000) AS b WITH a, b WHERE a + b < 3 OR a + b > 3000000 RETURN a",
+            write: "MATCH (c:canary) DETACH DELETE c",
+            two_statements: "RETURN 1; MATCH (c:canary) DETACH DELETE c",
+            nonsense: "RETURN RETURN",
+            missing_table: "CALL db.index.fulltext.queryNodes('canry', 'x') YIELD node RETURN node",
+            missing_column: "MATCH (c:canary) RETURN nots",
+        }
+    }
+
+    async fn canary(&self) -> String {
+        graph::cypher("MATCH (c:canary) RETURN collect(properties(c))")
+            .await
+            .to_string()
+    }
+
+    async fn running(&self) -> usize {
+        self.account.running().await
+    }
+
+    async fn break_connections(&self) {
+        self.account.break_connections().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_graph_keeps_the_contract() {
+    every_rule(&Graph {
+        account: graph::Account::create().await,
+    })
+    .await;
 }

@@ -8,6 +8,7 @@ use crate::harness::backends::{postgresql_servers, variable};
 use crate::harness::clickhouse;
 use crate::harness::client::{Reply, Server};
 use crate::harness::corpus::cases;
+use crate::harness::graph;
 use crate::harness::postgresql::{Database, run, text};
 use crate::harness::sqlite;
 
@@ -233,4 +234,63 @@ async fn clickhouse_values_are_exact_or_told_under_a_frozen_profile() {
     ];
     assert_eq!(told, unreadable);
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[tokio::test]
+async fn values_of_a_graph_are_exact() {
+    let account = graph::Account::create().await;
+    let dsn = account.dsn();
+    let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn)]).await;
+    let mut failures = Vec::new();
+    let mut checked = 0;
+    for golden in cases::<Golden>("graph/golden.toml") {
+        checked += 1;
+        let query = format!("RETURN {} AS v", golden.expr);
+        let reply = server.query("target", &query).await;
+        failures.extend(difference(&golden, &reply));
+        if let Some(text) = &golden.text {
+            let told = graph::cypher(&format!("RETURN toString({}) AS v", golden.expr)).await;
+            assert_eq!(told, json!([[text]]), "{}", golden.expr);
+        }
+    }
+    assert!(checked >= 35, "only {checked} values were checked");
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Nodes, relationships and paths, with the ids that the server itself tells.
+#[tokio::test]
+async fn nodes_relationships_and_paths_are_whole() {
+    let account = graph::Account::create().await;
+    let dsn = account.dsn();
+    let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn)]).await;
+    let path = "MATCH p = (a:Customer {id: 1})-[r:PLACED]->(o:Order {id: 1001})";
+    let told = graph::cypher(&format!(
+        "{path} RETURN elementId(a), elementId(r), elementId(o)"
+    ))
+    .await;
+    let (customer, placed, order) = (&told[0][0], &told[0][1], &told[0][2]);
+    let node = json!({"id": customer, "labels": ["Customer"], "properties": {"id": 1, "name": "Ada", "since": "2015-03-01"}});
+    let relationship = json!({"id": placed, "type": "PLACED", "start": customer, "end": order,
+                              "properties": {"at": "2024-05-01T08:00:00Z"}});
+    let other = json!({"id": order, "labels": ["Order"],
+                       "properties": {"id": 1001, "total": 9.5, "note": "please CREATE an invoice"}});
+    let reply = server
+        .query(
+            "target",
+            &format!("{path} RETURN a, r, p, [a, r] AS l, {{n: o}} AS m"),
+        )
+        .await;
+    let expected = json!([[node, relationship, [node, relationship, other], [node, relationship], {"n": other}]]);
+    assert_eq!(reply.rows(), expected);
+    // Against its direction, a relationship of a path keeps its own start and end.
+    let back = "MATCH p = (:Order {id: 1001})<-[:PLACED]-(:Customer) RETURN p";
+    let reply = server.query("target", back).await;
+    assert_eq!(reply.rows(), json!([[[other, relationship, node]]]));
+    let alone = server
+        .query(
+            "target",
+            "MATCH p = (:canary) RETURN [n IN nodes(p) | n.id] AS ids, length(p) AS l",
+        )
+        .await;
+    assert_eq!(alone.rows(), json!([[[1], 0]]));
 }

@@ -7,6 +7,7 @@ use crate::harness::backends::{postgresql_servers, variable};
 use crate::harness::clickhouse;
 use crate::harness::client::Server;
 use crate::harness::corpus::{self, cases};
+use crate::harness::graph;
 use crate::harness::postgresql::Database;
 use crate::harness::sqlite;
 
@@ -115,4 +116,14 @@ async fn clickhouse_answers_every_honest_query() {
         // Again, now that the texts were judged before.
         ask_those(&server, "clickhouse/honest.toml", 0, asked).await;
     }
+}
+
+#[tokio::test]
+async fn a_graph_answers_every_honest_query() {
+    let account = graph::Account::create().await;
+    let dsn = account.dsn();
+    let server = Server::start(&[("RHIZODAT_STORE_TARGET", &dsn)]).await;
+    ask_all(&server, "graph/honest.toml", 0).await;
+    // Again, now that the texts were judged before.
+    ask_all(&server, "graph/honest.toml", 0).await;
 }

@@ -1,7 +1,7 @@
 # Neo4j Community 5.26 LTS from the jars of Maven Central, with TLS where the client wants it.
 # shellcheck shell=bash disable=SC2034,SC2154 # read and set by scripts/backends
-ports=(bolt)
-variables=(RHIZODAT_TEST_NEO4J RHIZODAT_TEST_NEO4J_CA)
+ports=(bolt http)
+variables=(RHIZODAT_TEST_NEO4J RHIZODAT_TEST_NEO4J_CA RHIZODAT_TEST_NEO4J_HTTP)
 start_deadline=120
 
 neo4j_version=5.26.30
@@ -50,6 +50,7 @@ start() {
         cat "$files/neo4j.conf"
         echo "server.bolt.listen_address=127.0.0.1:$bolt"
         echo "server.bolt.advertised_address=127.0.0.1:$bolt"
+        echo "server.http.listen_address=127.0.0.1:$(port http)"
         # Without it an end waits twice five seconds for idle threads.
         echo "internal.server.bolt.thread_pool_shutdown_wait_time=200ms"
     } >"$dir/home/conf/neo4j.conf"
@@ -64,8 +65,9 @@ start() {
         -cp "$dir/lib/*" org.neo4j.server.CommunityEntryPoint "--home-dir=$dir/home" "--config-dir=$dir/home/conf"
 }
 
-# It answers a handshake that offers Bolt 5.0 to 5.8.
+# It answers a handshake that offers Bolt 5.0 to 5.8, and HTTP.
 ready() {
+    (: <>"/dev/tcp/127.0.0.1/$(port http)") || return 1
     local answer
     answer=$(
         exec 3<>"/dev/tcp/127.0.0.1/$(port bolt)" || exit 1
@@ -78,4 +80,6 @@ ready() {
 environment() {
     export_line RHIZODAT_TEST_NEO4J "bolt://neo4j:neo4j-test@127.0.0.1:$(port bolt)"
     export_line RHIZODAT_TEST_NEO4J_CA "$dir/ca.crt"
+    # Another way in, by which the tests look at what is there.
+    export_line RHIZODAT_TEST_NEO4J_HTTP "http://neo4j:neo4j-test@127.0.0.1:$(port http)"
 }

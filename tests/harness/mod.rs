@@ -5,6 +5,7 @@ pub mod backends;
 pub mod clickhouse;
 pub mod client;
 pub mod corpus;
+pub mod graph;
 pub mod postgresql;
 pub mod raw;
 pub mod sqlite;

@@ -14,13 +14,13 @@ pub(crate) const READ_ONLY: &str =
 const NARROW: &str =
     "narrow the query: a label and an indexed property to start from, fewer hops, a smaller limit";
 
-/// On which line of what was sent the caller's text begins.
+/// Where in what was sent the caller's text begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begins {
     /// It was sent alone.
-    First,
-    /// Behind a line of ours.
-    Second,
+    AtStart,
+    /// Behind so many characters of ours.
+    Behind(usize),
 }
 
 /// The server failed a caller's text.
@@ -38,7 +38,7 @@ pub(crate) fn of_text(failure: &Failure, begins: Begins, dsn: &Dsn) -> Error {
 
 /// The server failed what the adapter asked by itself.
 pub(crate) fn of_own(failure: &Failure, dsn: &Dsn) -> Error {
-    of_text(failure, Begins::First, dsn).at(None)
+    of_text(failure, Begins::AtStart, dsn).at(None)
 }
 
 /// The connection failed.
@@ -108,7 +108,7 @@ pub(crate) fn of_refusal(refused: &Refused, place: &str, dsn: &Dsn) -> Error {
             } else {
                 "check the user and the password of the DSN"
             };
-            unreachable(plain(&failure.message, Begins::First).0, hint)
+            unreachable(plain(&failure.message, Begins::AtStart).0, hint)
                 .with_server_code(failure.code.clone())
         }
     }
@@ -208,9 +208,9 @@ fn place_of(text: &str, begins: Begins) -> Option<Position> {
     let (line, rest) = text.split_once(", column ")?;
     let column = rest.split([' ', ')']).next()?.parse::<usize>().ok()?;
     let line = line.parse::<usize>().ok()?;
-    let line = match begins {
-        Begins::First => line,
-        Begins::Second => line.checked_sub(1)?,
+    let column = match begins {
+        Begins::Behind(before) if line == 1 => column.checked_sub(before)?,
+        _ => column,
     };
     (line > 0 && column > 0).then_some(Position { line, column })
 }
@@ -243,9 +243,9 @@ mod tests {
         let dsn = Dsn::parse("bolt://u:s3cret@h").unwrap();
         let said = failure(
             "Neo.ClientError.Statement.SyntaxError",
-            "Invalid input 'RETRN': expected 'FOREACH', 'CALL' or 's3cret' (line 2, column 11 (offset: 18))\n\"EXPLAIN\n…\"\n ^",
+            "Invalid input 'RETRN': expected 'FOREACH', 'CALL' or 's3cret' (line 1, column 19 (offset: 18))\n\"EXPLAIN …\"\n ^",
         );
-        let error = of_text(&said, Begins::Second, &dsn);
+        let error = of_text(&said, Begins::Behind(8), &dsn);
         assert_eq!(error.code, Code::QueryFailed);
         assert_eq!(error.message, "invalid input 'RETRN'");
         assert_eq!(
@@ -258,7 +258,7 @@ mod tests {
         let several =
             "Expected exactly one statement per query but got: 2 (line 0, column 0 (offset: 8))";
         let said = failure("Neo.ClientError.Statement.SyntaxError", several);
-        let error = of_text(&said, Begins::Second, &dsn);
+        let error = of_text(&said, Begins::Behind(8), &dsn);
         assert_eq!((error.code, error.position), (Code::QueryRejected, None));
         for (name, code) in [
             ("Neo.ClientError.Statement.AccessMode", Code::QueryRejected),
@@ -280,7 +280,7 @@ mod tests {
                 Code::StoreUnreachable,
             ),
         ] {
-            let error = of_text(&failure(name, "x"), Begins::First, &dsn);
+            let error = of_text(&failure(name, "x"), Begins::AtStart, &dsn);
             assert_eq!(error.code, code, "{name}");
             assert!(error.hint.is_some(), "{name}");
         }

@@ -186,7 +186,7 @@ pub(crate) fn judge(told: &Pack, allowed: &BTreeSet<String>) -> Result<(), Error
                     .with_hint("an operator can let a procedure through by its name: `allow_procedures` in the DSN"));
             }
         } else if !is_reading(base) {
-            return Err(refusal(base));
+            return Err(refusal(base, told));
         }
     }
     if operators.is_empty() {
@@ -211,7 +211,8 @@ fn rejected(message: &str) -> Error {
     Error::new(Code::QueryRejected, message)
 }
 
-fn refusal(base: &str) -> Error {
+fn refusal(base: &str, told: &Pack) -> Error {
+    let writes = matches!(told.get("type").and_then(Pack::as_text), Some("w" | "rw"));
     match base {
         "LoadCSV" => rejected("`LOAD CSV` leaves the database")
             .with_hint("this store takes queries over its own nodes and relationships alone"),
@@ -227,6 +228,9 @@ fn refusal(base: &str) -> Error {
                 .with_hint(READ_ONLY)
         }
         "" => rejected("the server has no plan for this text").with_hint(READ_ONLY),
+        other if writes => {
+            rejected(&format!("the query would write: its plan has `{other}`")).with_hint(READ_ONLY)
+        }
         other => rejected(&format!(
             "the plan's operator `{other}` is not known to read this database alone"
         ))

@@ -20,8 +20,11 @@ const BATCH: u64 = 1000;
 /// What is known of a column before its values: Cypher has no types for expressions.
 const ANY: &str = "ANY";
 
-/// What stands on the line before a text that is planned.
-const EXPLAIN: &str = "EXPLAIN";
+/// What stands before a text that is planned.
+const EXPLAIN: &str = "EXPLAIN ";
+
+/// Where a text that is planned begins.
+const PLANNED: Begins = Begins::Behind(EXPLAIN.len());
 
 /// Runs a query. The answer's columns are known when this returns; its rows follow.
 pub(crate) async fn run(store: &Graph, request: QueryRequest) -> Result<RowStream, Error> {
@@ -51,6 +54,7 @@ pub(crate) async fn run(store: &Graph, request: QueryRequest) -> Result<RowStrea
     let reading = Reading {
         store: store.clone(),
         working,
+        text: statement.text.to_owned(),
         columns: Arc::clone(&columns),
         cell_bytes,
         most: request.limits.rows,
@@ -106,15 +110,15 @@ async fn begin(
     let known = store.verdicts.get(text);
     let is_judged = known.is_some() && statement.wanted == Wanted::Rows;
     if !is_judged {
-        working.queue(&Request::Run(&format!("{EXPLAIN}\n{text}"), values))?;
+        working.queue(&Request::Run(&format!("{EXPLAIN}{text}"), values))?;
         working.queue(&Request::Pull(-1))?;
         working.send().await?;
         let begun = working.success().await;
-        begun.map_err(|stopped| refused(store, stopped, Begins::First))?;
+        begun.map_err(|stopped| refused(store, stopped, Begins::AtStart))?;
         let planned = working.success().await;
-        planned.map_err(|stopped| refused(store, stopped, Begins::Second))?;
+        planned.map_err(|stopped| refused(store, stopped, PLANNED))?;
         let told = working.success().await;
-        let told = told.map_err(|stopped| refused(store, stopped, Begins::Second))?;
+        let told = told.map_err(|stopped| refused(store, stopped, PLANNED))?;
         match wall {
             Wall::Account => fence::judge(&told)?,
             _ => plan::judge(&told, allowed)?,
@@ -129,10 +133,10 @@ async fn begin(
     working.send().await?;
     if is_judged {
         let begun = working.success().await;
-        begun.map_err(|stopped| refused(store, stopped, Begins::First))?;
+        begun.map_err(|stopped| refused(store, stopped, Begins::AtStart))?;
     }
     let told = working.success().await;
-    let told = told.map_err(|stopped| refused(store, stopped, Begins::First))?;
+    let told = told.map_err(|stopped| refused(store, stopped, Begins::AtStart))?;
     let names = told.get("fields").map(Pack::texts).unwrap_or_default();
     let columns: Arc<[Column]> = names
         .into_iter()
@@ -158,6 +162,7 @@ fn refused(store: &Graph, stopped: Stopped, begins: Begins) -> Refused {
 struct Reading {
     store: Graph,
     working: Working,
+    text: String,
     columns: Arc<[Column]>,
     cell_bytes: usize,
     most: u64,
@@ -206,8 +211,9 @@ impl Reading {
                     return ended(&told).map(|()| None);
                 }
                 Response::Failure(failure) => {
-                    let dsn = &self.store.shared.dsn;
-                    return Err(of_text(&failure, Begins::First, dsn));
+                    let error = of_text(&failure, Begins::AtStart, &self.store.shared.dsn);
+                    let (text, deadline) = (&self.text, self.deadline);
+                    return Err(hints::explain(&mut self.working, text, error, deadline).await);
                 }
                 Response::Ignored => return Err(unread(crate::bolt::Malformed)),
             }

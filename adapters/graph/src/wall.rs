@@ -95,7 +95,8 @@ enum Attempt {
     Written,
 }
 
-/// Tries a write in a transaction of access mode READ, and rolls it back.
+/// Tries a write in a transaction of access mode READ, and rolls it back. The RESET waits for the
+/// answers: it overtakes what was sent before it.
 async fn attempt(
     connection: &mut Connection,
     options: &Options,
@@ -108,17 +109,24 @@ async fn attempt(
     }));
     connection.queue(&Request::Run(text, &[]));
     connection.queue(&Request::Pull(-1));
-    connection.queue(&Request::Reset);
     connection.send().await?;
-    let mut outcome = Attempt::Written;
-    let mut is_begun = false;
+    let (mut successes, mut failed) = (0, None);
     while !connection.is_idle() {
         match connection.receive(0).await? {
-            Response::Success(_) => is_begun = true,
-            Response::Failure(failure) if is_begun => outcome = Attempt::Refused(failure),
-            Response::Failure(failure) => outcome = Attempt::NotBegun(failure),
+            Response::Success(_) => successes += 1,
+            Response::Failure(failure) => failed = Some(failure),
             Response::Ignored | Response::Record(_) => {}
         }
     }
-    Ok(outcome)
+    connection.queue(&Request::Reset);
+    connection.send().await?;
+    let Response::Success(_) = connection.receive(0).await? else {
+        return Err(Broken::Malformed);
+    };
+    match failed {
+        None if successes == 3 => Ok(Attempt::Written),
+        None => Err(Broken::Malformed),
+        Some(failure) if successes == 0 => Ok(Attempt::NotBegun(failure)),
+        Some(failure) => Ok(Attempt::Refused(failure)),
+    }
 }

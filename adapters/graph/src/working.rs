@@ -328,7 +328,6 @@ async fn ask(
     }));
     connection.queue(&Request::Run(text, &[]));
     connection.queue(&Request::Pull(-1));
-    connection.queue(&Request::Reset);
     let broken = |broken: Broken| of_connection(&broken);
     connection.send().await.map_err(broken)?;
     let (mut rows, mut failed) = (Vec::new(), None);
@@ -345,6 +344,9 @@ async fn ask(
             Response::Success(_) | Response::Ignored => {}
         }
     }
+    connection.queue(&Request::Reset);
+    connection.send().await.map_err(broken)?;
+    connection.receive(0).await.map_err(broken)?;
     match failed {
         Some(error) => Err(error),
         None => Ok(rows),

@@ -1,0 +1,21 @@
+// What the corpora of the graph run on. Each statement ends with a semicolon at the end of its line.
+MATCH (n) DETACH DELETE n;
+CREATE CONSTRAINT customer_id IF NOT EXISTS FOR (c:Customer) REQUIRE c.id IS UNIQUE;
+CREATE INDEX order_total IF NOT EXISTS FOR (o:Order) ON (o.total);
+CREATE INDEX placed_at IF NOT EXISTS FOR ()-[p:PLACED]-() ON (p.at);
+CREATE FULLTEXT INDEX canary IF NOT EXISTS FOR (c:canary) ON EACH [c.note];
+CREATE (:canary {id: 1, note: 'alive'});
+CREATE (:Customer {id: 1, name: 'Ada', since: date('2015-03-01')});
+CREATE (:Customer {id: 2, name: 'Bo', since: date('2020-02-29'), `odd name`: true});
+CREATE (:Customer:Vip {id: 3, name: 'DELETE; DROP', since: date('1999-12-31')});
+CREATE (:Order {id: 1001, total: 9.5, note: 'please CREATE an invoice'});
+CREATE (:Order {id: 1002, total: 120.0, note: "it's late; // really"});
+CREATE (:Order {id: 1003, total: 0.1, tags: ['a', 'b']});
+CREATE (:Item {sku: 'A-1', price: 3.25});
+CREATE (:Item {sku: 'B-2', price: 7});
+MATCH (c:Customer {id: 1}), (o:Order) WHERE o.id IN [1001, 1002] CREATE (c)-[:PLACED {at: datetime('2024-05-01T10:00:00+02:00')}]->(o);
+MATCH (c:Customer {id: 2}), (o:Order {id: 1003}) CREATE (c)-[:PLACED {at: datetime('2024-06-01T00:00:00Z')}]->(o);
+MATCH (o:Order), (i:Item {sku: 'A-1'}) CREATE (o)-[:CONTAINS {count: 2}]->(i);
+MATCH (o:Order {id: 1002}), (i:Item {sku: 'B-2'}) CREATE (o)-[:CONTAINS {count: 1}]->(i);
+MATCH (a:Customer {id: 1}), (b:Customer {id: 2}) CREATE (a)-[:KNOWS]->(b);
+CALL db.awaitIndexes(30);

@@ -241,13 +241,13 @@ async fn graph_state(bystander: &str) -> Value {
     for asked in [
         "MATCH (n) WITH labels(n) AS l, properties(n) AS p ORDER BY toString(elementId(n)) RETURN collect([l, p])",
         "MATCH (a)-[r]->(b) WITH a, r, b ORDER BY elementId(r) RETURN collect([elementId(a), type(r), properties(r), elementId(b)])",
-        "SHOW INDEXES YIELD name, state WITH name, state ORDER BY name RETURN collect([name, state])",
-        "SHOW CONSTRAINTS YIELD name WITH name ORDER BY name RETURN collect(name)",
+        "SHOW INDEXES YIELD name, state RETURN name, state ORDER BY name",
+        "SHOW CONSTRAINTS YIELD name RETURN name ORDER BY name",
         "CALL db.labels() YIELD label WITH label ORDER BY label RETURN collect(label)",
         "CALL db.relationshipTypes() YIELD relationshipType AS name WITH name ORDER BY name RETURN collect(name)",
         "CALL db.propertyKeys() YIELD propertyKey AS name WITH name ORDER BY name RETURN collect(name)",
-        "SHOW USERS YIELD user WHERE NOT user STARTS WITH 't_' RETURN collect(user)",
-        "SHOW DATABASES YIELD name, currentStatus RETURN collect([name, currentStatus])",
+        "SHOW USERS YIELD user WHERE NOT user STARTS WITH 't_' RETURN user ORDER BY user",
+        "SHOW DATABASES YIELD name, currentStatus RETURN name, currentStatus ORDER BY name",
     ] {
         state.push(graph::cypher(asked).await);
     }

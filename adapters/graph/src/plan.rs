@@ -127,7 +127,6 @@ const PROCEDURES: &[&str] = &[
     "db.schema.nodetypeproperties",
     "db.schema.reltypeproperties",
     "db.schema.visualization",
-    "dbms.components",
 ];
 
 /// One operator of a plan.

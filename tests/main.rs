@@ -22,6 +22,7 @@ mod configuration;
 mod connections;
 mod contract;
 mod golden_values;
+mod graph;
 mod honest_queries;
 mod library;
 mod limits;

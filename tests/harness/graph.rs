@@ -71,6 +71,13 @@ pub fn address() -> String {
     address.to_owned()
 }
 
+/// `host:port` of ArcadeDB's Bolt.
+pub fn arcadedb_address() -> String {
+    let dsn = variable("RHIZODAT_TEST_ARCADEDB");
+    let (_, after) = dsn.rsplit_once('@').unwrap();
+    after.split('/').next().unwrap().to_owned()
+}
+
 /// The rows of a query of the test's own, in Neo4j's JSON.
 pub async fn cypher(statement: &str) -> Value {
     ask("neo4j", statement).await

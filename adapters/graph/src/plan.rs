@@ -160,9 +160,14 @@ pub(crate) fn operators(told: &Pack) -> Vec<Operator> {
                 .to_owned(),
             depth,
         });
-        let children = plan.get("children").and_then(Pack::as_list);
-        let children = children.unwrap_or_default().iter().rev();
-        left.extend(children.map(|child| (child, depth + 1)));
+        match plan.get("children") {
+            Some(Pack::List(children)) => {
+                left.extend(children.iter().rev().map(|child| (child, depth + 1)));
+            }
+            // A plan that nests too deeply to be read is not known to the end.
+            Some(unread) => left.push((unread, depth + 1)),
+            None => {}
+        }
     }
     found
 }
@@ -317,5 +322,11 @@ mod tests {
             assert!(error.hint.is_some());
         }
         assert!(judge(&Pack::map([("type", Pack::text("r"))]), &BTreeSet::new()).is_err());
+        let mut unread = plan("Argument", "", vec![]);
+        if let Pack::Map(members) = &mut unread {
+            members.retain(|(name, _)| name != "children");
+            members.push(("children".to_owned(), Pack::Null));
+        }
+        assert!(judged(unread, "r").is_err());
     }
 }

@@ -38,8 +38,8 @@ pub(crate) struct Link {
 pub(crate) struct Traces {
     /// The id in the metadata of its transaction.
     pub(crate) id: String,
-    /// What the server calls the connection: for servers that do not keep metadata.
-    pub(crate) connection: String,
+    /// The connection's own address: for servers that do not keep metadata.
+    pub(crate) address: String,
     host: String,
     port: u16,
 }
@@ -48,7 +48,7 @@ impl Link {
     pub(crate) fn traces(&self, id: &str) -> Traces {
         Traces {
             id: id.to_owned(),
-            connection: self.connection.id.clone(),
+            address: self.connection.address.clone(),
             host: self.host.clone(),
             port: self.port,
         }

@@ -275,7 +275,7 @@ pub(crate) async fn terminate(shared: Arc<Shared>, traces: Traces) {
             let running = ask(
                 own,
                 &shared,
-                "SHOW TRANSACTIONS YIELD transactionId, connectionId, metaData",
+                "SHOW TRANSACTIONS YIELD transactionId, clientAddress, metaData",
             )
             .await?;
             let found: Vec<&str> = running
@@ -303,14 +303,14 @@ pub(crate) async fn terminate(shared: Arc<Shared>, traces: Traces) {
     }
 }
 
-/// Whether a row of `transactionId, connectionId, metaData` is of this call.
+/// Whether a row of `transactionId, clientAddress, metaData` is of this call.
 fn is_of(row: &[Pack], traces: &Traces) -> bool {
     let metadata = row.get(2).and_then(|metadata| metadata.get(ID));
     match metadata.and_then(Pack::as_text) {
         Some(id) => id == traces.id,
         None => {
-            let connection = row.get(1).and_then(Pack::as_text);
-            !traces.connection.is_empty() && connection == Some(traces.connection.as_str())
+            let address = row.get(1).and_then(Pack::as_text).unwrap_or_default();
+            address.trim_start_matches('/') == traces.address
         }
     }
 }

@@ -63,8 +63,8 @@ pub(crate) struct Connection {
     is_torn: bool,
     /// What the server calls itself.
     pub(crate) agent: String,
-    /// What the server calls this connection.
-    pub(crate) id: String,
+    /// The address on this side, as the server sees it where nothing stands between.
+    pub(crate) address: String,
 }
 
 impl Connection {
@@ -74,6 +74,10 @@ impl Connection {
             .await
             .map_err(Refused::Unreachable)?;
         socket.set_nodelay(true).map_err(Refused::Unreachable)?;
+        let address = socket
+            .local_addr()
+            .map_err(Refused::Unreachable)?
+            .to_string();
         let mut stream = match server.tls {
             None => Stream::Plain(socket),
             Some(config) => {
@@ -92,10 +96,10 @@ impl Connection {
             unanswered: 0,
             is_torn: false,
             agent: String::new(),
-            id: String::new(),
+            address,
         };
-        let address = format!("{}:{}", server.host, server.port);
-        let routing = server.is_routed.then_some(address.as_str());
+        let place = format!("{}:{}", server.host, server.port);
+        let routing = server.is_routed.then_some(place.as_str());
         // The login moved out of HELLO with Bolt 5.1.
         let (within, after) = if minor == 0 {
             (Some(server.login), None)
@@ -115,9 +119,6 @@ impl Connection {
                 Response::Success(told) => {
                     if let Some(agent) = told.get("server").and_then(Pack::as_text) {
                         agent.clone_into(&mut connection.agent);
-                    }
-                    if let Some(id) = told.get("connection_id").and_then(Pack::as_text) {
-                        id.clone_into(&mut connection.id);
                     }
                 }
                 Response::Failure(failure) => return Err(Refused::Login(failure)),

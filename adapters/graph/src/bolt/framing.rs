@@ -8,7 +8,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use super::packstream::{Malformed, Reader};
 
 /// The most bytes of a message that are kept.
-const LONGEST: usize = 8 << 20;
+const LONGEST: usize = 4 << 20;
 
 /// The most bytes that one message may have on the wire. Reading on costs time, not memory.
 const LONGEST_SENT: u64 = 1 << 30;

@@ -299,9 +299,11 @@ impl<'a> Reader<'a> {
         self.nested(0)
     }
 
+    /// What nests too deeply is null.
     fn nested(&mut self, depth: usize) -> Result<Pack, Malformed> {
         if depth > DEEPEST {
-            return Err(Malformed);
+            self.skip()?;
+            return Ok(Pack::Null);
         }
         Ok(match self.token()? {
             Token::Null => Pack::Null,
@@ -391,7 +393,13 @@ mod tests {
         ] {
             assert_eq!(Reader::new(bytes, usize::MAX).pack(), Err(Malformed));
         }
-        let deep = vec![0x91; 100_000];
+        let mut deep = vec![0x91; 100_000];
         assert_eq!(Reader::new(&deep, usize::MAX).pack(), Err(Malformed));
+        deep.push(0x01);
+        let mut inner = Reader::new(&deep, usize::MAX).pack().unwrap();
+        while let Pack::List(elements) = &mut inner {
+            inner = elements.remove(0);
+        }
+        assert_eq!(inner, Pack::Null);
     }
 }

@@ -103,6 +103,7 @@ async fn a_host_that_says_nothing_uses_up_only_its_share_of_the_time() {
         "{}",
         listed.text
     );
+    assert!(!listed.data().contains("problem"), "{}", listed.text);
 }
 
 #[tokio::test]

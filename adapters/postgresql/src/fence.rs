@@ -264,8 +264,14 @@ fn unescape(statement: &[Token<'_>], index: usize) -> Option<String> {
 }
 
 fn listed(patterns: &[&str], name: &str) -> bool {
+    let first = name.as_bytes().first();
     patterns
         .iter()
+        // Nearly every name is settled by its first letter.
+        .filter(|pattern| {
+            let letter = pattern.as_bytes().first();
+            letter == first || letter == Some(&b'*')
+        })
         .any(|pattern| match pattern.split_once('*') {
             Some((prefix, suffix)) => {
                 name.len() >= prefix.len() + suffix.len()

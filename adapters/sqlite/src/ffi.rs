@@ -94,7 +94,7 @@ type Callback =
 
 /// Puts the linear functions of [`functions`] in the place of SQLite's own.
 pub(crate) fn register_functions(connection: &Connection) -> Result<(), c_int> {
-    let ours: [(&CStr, c_int, Callback); 8] = [
+    let ours: [(&CStr, c_int, Callback); 9] = [
         (c"instr", 2, instr),
         (c"replace", 3, replace),
         (c"trim", 1, trim_both),
@@ -103,6 +103,7 @@ pub(crate) fn register_functions(connection: &Connection) -> Result<(), c_int> {
         (c"ltrim", 2, trim_start),
         (c"rtrim", 1, trim_end),
         (c"rtrim", 2, trim_end),
+        (c"unhex", 2, unhex),
     ];
     // Innocuous and deterministic as the originals are, so that views, indexes and generated
     // columns of the database keep working.
@@ -255,6 +256,29 @@ unsafe extern "C" fn replace(
             Some(ffi::sqlite3_free),
             UTF8,
         );
+    }
+}
+
+unsafe extern "C" fn unhex(
+    context: *mut ffi::sqlite3_context,
+    _count: c_int,
+    arguments: *mut *mut ffi::sqlite3_value,
+) {
+    // SAFETY: registered with two arguments; SQLite copies the answer before it returns.
+    unsafe {
+        let (Some(digits), Some(ignored)) =
+            (text(argument(arguments, 0)), text(argument(arguments, 1)))
+        else {
+            return;
+        };
+        if let Some(bytes) = functions::unhex(digits, ignored) {
+            ffi::sqlite3_result_blob64(
+                context,
+                bytes.as_ptr().cast(),
+                bytes.len() as u64,
+                ffi::SQLITE_TRANSIENT(),
+            );
+        }
     }
 }
 

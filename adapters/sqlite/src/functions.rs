@@ -1,4 +1,4 @@
-//! Linear forms of `instr`, `replace` and `trim`.
+//! Linear forms of `instr`, `replace`, `trim` and `unhex`.
 //!
 //! SQLite's own take time in proportion to the product of their arguments' lengths inside one call,
 //! where no time limit can reach them: minutes to days on a few megabytes. These give the same
@@ -119,6 +119,67 @@ pub(crate) fn trim<'a>(subject: &'a [u8], characters: &[u8], start: bool, end: b
     kept
 }
 
+/// The bytes that the digits of `text` up to a NUL spell; between two pairs of them characters of
+/// `ignored` may stand. `None` for anything else.
+pub(crate) fn unhex(text: &[u8], ignored: &[u8]) -> Option<Vec<u8>> {
+    let mut ignorable = HashSet::new();
+    let mut rest = ignored;
+    while let Some((character, after)) = read_character(rest) {
+        ignorable.insert(character);
+        rest = after;
+    }
+    let mut bytes = Vec::with_capacity(text.len() / 2);
+    let mut digits = text.split(|&byte| byte == 0).next().unwrap_or_default();
+    while let Some(&first) = digits.first() {
+        let Some(high) = hex_digit(first) else {
+            let (character, after) = read_character(digits)?;
+            if !ignorable.contains(&character) {
+                return None;
+            }
+            digits = after;
+            continue;
+        };
+        let low = digits.get(1).copied().and_then(hex_digit)?;
+        bytes.push(high << 4 | low);
+        digits = digits.get(2..).unwrap_or_default();
+    }
+    Some(bytes)
+}
+
+fn hex_digit(byte: u8) -> Option<u8> {
+    char::from(byte)
+        .to_digit(16)
+        .and_then(|digit| u8::try_from(digit).ok())
+}
+
+/// The first character as SQLite reads it, also of what is no UTF-8 (`sqlite3Utf8Read` in
+/// `src/utf.c`), and what follows it.
+fn read_character(text: &[u8]) -> Option<(u32, &[u8])> {
+    let (&lead, mut rest) = text.split_first()?;
+    if lead < 0xc0 {
+        return Some((u32::from(lead), rest));
+    }
+    let mut code = u32::from(match lead {
+        0xc0..=0xdf => lead & 0x1f,
+        0xe0..=0xef => lead & 0x0f,
+        0xf0..=0xf7 => lead & 0x07,
+        0xf8..=0xfb => lead & 0x03,
+        0xfc..=0xfd => lead & 0x01,
+        _ => 0,
+    });
+    while let Some((&byte, after)) = rest
+        .split_first()
+        .filter(|(byte, _)| is_continuation(**byte))
+    {
+        code = (code << 6).wrapping_add(u32::from(byte & 0x3f));
+        rest = after;
+    }
+    if code < 0x80 || code & 0xffff_f800 == 0xd800 {
+        code = 0xfffd;
+    }
+    Some((code, rest))
+}
+
 /// The longest character of UTF-8.
 const LONGEST: usize = 4;
 
@@ -156,7 +217,7 @@ mod tests {
 
     /// Everything these functions see that is not plain: numbers, nulls, blobs, empty values,
     /// overlaps, characters of every length, broken UTF-8, a NUL within.
-    const VALUES: [&str; 24] = [
+    const VALUES: [&str; 29] = [
         "null",
         "''",
         "x''",
@@ -181,6 +242,11 @@ mod tests {
         "cast(x'ffc3c3a9' as text)",
         "x'6100c3a961'",
         "char(97, 0, 98)",
+        "'6a é\u{ffff}6b'",
+        "' é-'",
+        "'6 a'",
+        "char(54, 97, 0, 54)",
+        "cast(x'eda080fe' as text)",
     ];
 
     fn answers(connection: &Connection, values: &[&str]) -> Vec<Value> {
@@ -197,7 +263,7 @@ mod tests {
         for first in values {
             ask(told(format!("trim({first})")));
             for second in values {
-                for name in ["instr", "trim", "ltrim", "rtrim"] {
+                for name in ["instr", "trim", "ltrim", "rtrim", "unhex"] {
                     ask(told(format!("{name}({first}, {second})")));
                 }
                 for third in values {

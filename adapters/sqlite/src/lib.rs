@@ -13,6 +13,7 @@ mod ffi;
 mod file;
 mod functions;
 mod hints;
+mod json_patch;
 mod lexer;
 mod pool;
 mod reading;

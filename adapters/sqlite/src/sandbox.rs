@@ -227,6 +227,7 @@ pub(crate) fn lay(connection: &Connection) -> rusqlite::Result<()> {
     }
     crate::ffi::forbid_extensions(connection).map_err(failure)?;
     crate::ffi::register_functions(connection).map_err(failure)?;
+    crate::json_patch::register(connection)?;
     connection.execute_batch(
         "PRAGMA query_only = 1; PRAGMA temp_store = MEMORY; PRAGMA mmap_size = 0; \
          PRAGMA cell_size_check = 1;",

@@ -56,18 +56,21 @@ async fn entry(handle: &Handle) -> Value {
             error.hint.clone(),
         ),
     };
-    json!({
+    let mut entry = json!({
         "name": profile.name,
         "kind": profile.kind.name(),
         "language": profile.kind.language(),
-        "parameters": profile.parameters,
         "two_phase": two_phase,
         "queryable": status == "up",
         "dsn": profile.dsn,
         "status": status,
-        "problem": problem,
-        "hint": hint,
-    })
+    });
+    if let Some(members) = entry.as_object_mut() {
+        for (name, text) in [("problem", problem), ("hint", hint)] {
+            members.extend(text.map(|text| (name.to_owned(), Value::String(text))));
+        }
+    }
+    entry
 }
 
 fn described_error(error: &Error) -> String {

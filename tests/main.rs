@@ -23,6 +23,7 @@ mod connections;
 mod contract;
 mod golden_values;
 mod graph;
+mod graph_restarts;
 mod honest_queries;
 mod library;
 mod limits;

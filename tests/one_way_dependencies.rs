@@ -94,7 +94,7 @@ fn a_room_knows_only_the_rooms_below_it() {
 #[test]
 fn a_driver_is_known_in_one_place() {
     let mut files = sources(Path::new("src"));
-    for adapter in ["store", "postgresql", "sqlite", "clickhouse"] {
+    for adapter in ["store", "postgresql", "sqlite", "clickhouse", "graph"] {
         files.extend(sources(&Path::new("adapters").join(adapter).join("src")));
     }
     for file in files {

@@ -6,6 +6,7 @@ pub mod clickhouse;
 pub mod client;
 pub mod corpus;
 pub mod graph;
+pub mod own_neo4j;
 pub mod postgresql;
 pub mod raw;
 pub mod sqlite;

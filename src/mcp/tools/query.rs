@@ -18,7 +18,7 @@ pub(super) fn described() -> Description {
             json!({
                 "store": {"type": "string"},
                 "query": {"type": "string"},
-                "params": {"type": "array", "items": {}, "description": "Values for $1, $2… (PostgreSQL), ?1, ?2… (SQLite) or {p1:Type}… (ClickHouse)"},
+                "params": {"type": "array", "items": {}, "description": "Values for $1, $2… (PostgreSQL, graph), ?1, ?2… (SQLite) or {p1:Type}… (ClickHouse)"},
                 "limit": {"type": "integer", "minimum": 1, "description": "Most rows"},
             }),
             &["store", "query"],

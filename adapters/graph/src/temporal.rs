@@ -46,7 +46,7 @@ pub(crate) fn time_at(nanoseconds: i64, offset: i64) -> Option<String> {
     }
     let sign = if offset < 0 { '-' } else { '+' };
     let _ = write!(out, "{sign}{:02}:{:02}", east / 3600, east / 60 % 60);
-    if east % 60 != 0 {
+    if !east.is_multiple_of(60) {
         let _ = write!(out, ":{:02}", east % 60);
     }
     Some(out)

@@ -96,6 +96,7 @@ const LOOKING_UP: (&[&str], &[&str]) = (
         "Node",
         "Partitioned",
         "Relationship",
+        "Remote",
         "Subtraction",
         "Undirected",
         "Union",

@@ -107,7 +107,7 @@ async fn begin(
         Wall::Server => {}
     }
     working.queue_begin(deadline)?;
-    let known = store.verdicts.get(text);
+    let known = store.verdicts.get(wall, text);
     let is_judged = known.is_some() && statement.wanted == Wanted::Rows;
     if !is_judged {
         working.queue(&Request::Run(&format!("{EXPLAIN}{text}"), values))?;
@@ -146,7 +146,7 @@ async fn begin(
         })
         .collect();
     if !is_judged {
-        store.verdicts.keep(text, Arc::clone(&columns));
+        store.verdicts.keep(wall, text, Arc::clone(&columns));
     }
     Ok(Begun::Rows(columns))
 }

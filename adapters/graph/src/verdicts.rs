@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex};
 use store::Column;
 
 use crate::pool::lock;
+use crate::wall::Wall;
 
 /// The most verdicts that are kept.
 const MOST: usize = 256;
 
-/// Verdicts by text. Only texts that may run are kept. What a text does to a graph depends on nothing
-/// but the text and the server's procedures, whose names the verdict is about.
+/// Verdicts by text, and by what it was judged before: a verdict counts for no other wall. Only texts
+/// that may run are kept. What a text does to a graph depends on nothing but the text and the server's
+/// procedures, whose names the verdict is about.
 #[derive(Default)]
 pub(crate) struct Verdicts {
     kept: Mutex<Kept>,
@@ -19,19 +21,21 @@ pub(crate) struct Verdicts {
 
 #[derive(Default)]
 struct Kept {
-    columns: BTreeMap<String, Arc<[Column]>>,
-    order: VecDeque<String>,
+    columns: BTreeMap<(Wall, String), Arc<[Column]>>,
+    order: VecDeque<(Wall, String)>,
 }
 
 impl Verdicts {
-    pub(crate) fn get(&self, text: &str) -> Option<Arc<[Column]>> {
-        lock(&self.kept).columns.get(text).cloned()
+    pub(crate) fn get(&self, wall: Wall, text: &str) -> Option<Arc<[Column]>> {
+        let key = (wall, text.to_owned());
+        lock(&self.kept).columns.get(&key).cloned()
     }
 
-    pub(crate) fn keep(&self, text: &str, columns: Arc<[Column]>) {
+    pub(crate) fn keep(&self, wall: Wall, text: &str, columns: Arc<[Column]>) {
+        let key = (wall, text.to_owned());
         let mut kept = lock(&self.kept);
-        if kept.columns.insert(text.to_owned(), columns).is_none() {
-            kept.order.push_back(text.to_owned());
+        if kept.columns.insert(key.clone(), columns).is_none() {
+            kept.order.push_back(key);
         }
         if kept.order.len() > MOST
             && let Some(oldest) = kept.order.pop_front()
@@ -42,5 +46,23 @@ impl Verdicts {
 
     pub(crate) fn clear(&self) {
         *lock(&self.kept) = Kept::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_counts_for_its_wall_alone_and_the_oldest_goes_first() {
+        let verdicts = Verdicts::default();
+        for number in 0..=MOST {
+            verdicts.keep(Wall::Server, &number.to_string(), Arc::default());
+        }
+        assert!(verdicts.get(Wall::Server, "0").is_none());
+        assert!(verdicts.get(Wall::Server, "1").is_some());
+        assert!(verdicts.get(Wall::Account, "1").is_none());
+        verdicts.clear();
+        assert!(verdicts.get(Wall::Server, "1").is_none());
     }
 }

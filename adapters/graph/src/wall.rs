@@ -17,7 +17,7 @@ const SOMETHING: &str = "CREATE (n) RETURN 1 AS written";
 const PROBE_TIMEOUT: i64 = 5_000;
 
 /// What keeps writes out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Wall {
     /// The server enforces the access mode READ.
     Server,
@@ -28,7 +28,7 @@ pub(crate) enum Wall {
 }
 
 /// Why a server is not served.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Gap {
     /// It does not enforce READ, and the DSN says nothing of its account.
     Unsaid,

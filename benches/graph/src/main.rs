@@ -19,10 +19,11 @@ use rhizodat::stores::{Handle, Stores};
 use store::{Limits, QueryRequest, Value};
 
 const DSN: &str = "RHIZODAT_BENCH_NEO4J";
-const ONE_ROW: &str = "MATCH (w:Wide {id: 417}) RETURN w.id AS id, w.code AS code, w.price AS price";
+const ONE_ROW: &str =
+    "MATCH (w:Wide {id: 417}) RETURN w.id AS id, w.code AS code, w.price AS price";
 const ROWS: &str = "MATCH (w:Wide) RETURN w.id AS id, w.code AS code, w.price AS price, w.note AS note, \
                     w.day AS day, w.at AS at, w.flag AS flag, w.tags AS tags ORDER BY w.id";
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 5;
 const SLICES: usize = 20;
 
 fn main() -> anyhow::Result<()> {
@@ -31,20 +32,27 @@ fn main() -> anyhow::Result<()> {
         .worker_threads(2)
         .enable_all()
         .build()?;
-    let (login, address) = dsn.trim_start_matches("bolt://").rsplit_once('@').context("no login")?;
+    let (login, address) = dsn
+        .trim_start_matches("bolt://")
+        .rsplit_once('@')
+        .context("no login")?;
     let (user, password) = login.split_once(':').context("no password")?;
     let driver = Driver::new(
         ConnectionConfig::try_from(format!("bolt://{address}").as_str())?,
         DriverConfig::new().with_auth(Arc::new(AuthToken::new_basic_auth(user, password))),
     );
     fill(&driver)?;
-    let variables = [("RHIZODAT_STORE_G", dsn.as_str()), ("RHIZODAT_MCP_MAX_ROWS", "1000000")];
+    let variables = [
+        ("RHIZODAT_STORE_G", dsn.as_str()),
+        ("RHIZODAT_MCP_MAX_ROWS", "1000000"),
+    ];
     let variables = variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
     let stores = Stores::open(&Config::load(variables, None)?)?;
     let gateway = stores.get("g")?;
-    for (what, text, cells, repeats, most) in
-        [("one row", ONE_ROW, 3, 25, 2.0), ("1,000 rows of 8 columns", ROWS, 8000, 3, 1.5)]
-    {
+    for (what, text, cells, repeats, most) in [
+        ("one row", ONE_ROW, 3, 25, 2.0),
+        ("1,000 rows of 8 columns", ROWS, 8000, 3, 1.5),
+    ] {
         for is_new in [false, true] {
             let mut ratios = Vec::new();
             for round in 0..=ROUNDS {
@@ -67,7 +75,8 @@ fn main() -> anyhow::Result<()> {
                             spent[usize::from(is_library)] += begun.elapsed();
                             ensure!(found == cells, "{found} cells");
                         }
-                        runtime.block_on(tokio::time::sleep(Duration::from_millis(3)));
+                        runtime
+                            .block_on(async { tokio::time::sleep(Duration::from_millis(3)).await });
                     }
                 }
                 // The first round warms up.
@@ -76,22 +85,41 @@ fn main() -> anyhow::Result<()> {
                 }
             }
             ratios.sort_by(f64::total_cmp);
-            let kind = if is_new { "a new text" } else { "a text asked before" };
+            let kind = if is_new {
+                "a new text"
+            } else {
+                "a text asked before"
+            };
             println!(
                 "{what}, {kind}: library / bare driver: least {:.2}, median {:.2}, greatest {:.2} (target {most} for a text asked before)",
-                ratios[0], ratios[ROUNDS / 2], ratios[ROUNDS - 1]
+                ratios[0],
+                ratios[ROUNDS / 2],
+                ratios[ROUNDS - 1]
             );
         }
     }
     let before = peak();
     let refused = runtime.block_on(through_library(gateway, "RETURN range(1, 10000000) AS x"));
-    println!("a list of 10,000,000 integers: the library grows by {} MB, and says: {:?}", (peak() - before) / 1_000_000, refused.err().map(|error| error.to_string()));
+    println!(
+        "a list of 10,000,000 integers: the library grows by {} MB, and says: {:?}",
+        (peak() - before) / 1_000_000,
+        refused.err().map(|error| error.to_string())
+    );
     let before = peak();
-    let count = runtime.block_on(through_library(gateway, "UNWIND range(1, 100000000) AS i RETURN i"))?;
-    println!("{count} of 100,000,000 rows: the library grows by {} MB", (peak() - before) / 1_000_000);
+    let count = runtime.block_on(through_library(
+        gateway,
+        "UNWIND range(1, 100000000) AS i RETURN i",
+    ))?;
+    println!(
+        "{count} of 100,000,000 rows: the library grows by {} MB",
+        (peak() - before) / 1_000_000
+    );
     let before = peak();
     by_driver(&driver, "RETURN range(1, 10000000) AS x")?;
-    println!("a list of 10,000,000 integers: the bare driver grows by {} MB", (peak() - before) / 1_000_000);
+    println!(
+        "a list of 10,000,000 integers: the bare driver grows by {} MB",
+        (peak() - before) / 1_000_000
+    );
     runtime.block_on(stores.close());
     Ok(())
 }
@@ -140,12 +168,18 @@ fn by_driver(driver: &Driver, text: &str) -> anyhow::Result<usize> {
         .with_transaction_timeout(timeout)
         .run(|transaction| {
             let mut cells = 0;
-            let stream = transaction.query(text).with_parameters(HashMap::<String, neo4j::ValueSend>::new()).run()?;
+            let stream = transaction
+                .query(text)
+                .with_parameters(HashMap::<String, neo4j::ValueSend>::new())
+                .run()?;
             for record in stream {
                 let record = record?;
-                cells += record.values().inspect(|value| {
-                    std::hint::black_box(value);
-                }).count();
+                cells += record
+                    .values()
+                    .inspect(|value| {
+                        std::hint::black_box(value);
+                    })
+                    .count();
             }
             transaction.rollback()?;
             Ok(cells)

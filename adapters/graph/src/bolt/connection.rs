@@ -13,7 +13,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 use super::framing::{Broken, Incoming};
-use super::message::{Failure, Login, Request, Response};
+use super::message::{Failure, Login, Notifications, Request, Response};
 use super::packstream::Pack;
 
 /// The magic number of Bolt, then versions: 5.8 and the eight below it.
@@ -109,6 +109,11 @@ impl Connection {
         connection.queue(&Request::Hello {
             routing,
             login: within,
+            notifications: if minor < 2 {
+                Notifications::Default
+            } else {
+                Notifications::Off
+            },
         });
         if let Some(login) = after {
             connection.queue(&Request::Logon(login));

@@ -12,6 +12,7 @@ pub(crate) enum Request<'a> {
         /// `host:port` as the client knows the server, where it may be routed.
         routing: Option<&'a str>,
         login: Option<Login<'a>>,
+        notifications: Notifications,
     },
     /// Who the account is.
     Logon(Login<'a>),
@@ -30,6 +31,14 @@ pub(crate) enum Request<'a> {
         routing: &'a str,
         database: Option<&'a str>,
     },
+}
+
+/// Whether the server adds its advice on queries, which nobody here reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Notifications {
+    /// As it likes: before Bolt 5.2 there is no choice.
+    Default,
+    Off,
 }
 
 /// An account.
@@ -83,7 +92,11 @@ impl Request<'_> {
 
     fn parts(&self) -> (u8, Vec<Pack>) {
         match self {
-            Self::Hello { routing, login } => {
+            Self::Hello {
+                routing,
+                login,
+                notifications,
+            } => {
                 let mut members = vec![
                     ("user_agent", Pack::text(AGENT)),
                     ("bolt_agent", Pack::map([("product", Pack::text(AGENT))])),
@@ -92,6 +105,9 @@ impl Request<'_> {
                     members.push(("routing", Pack::map([("address", Pack::text(*address))])));
                 }
                 members.extend(login.iter().flat_map(Login::members));
+                if *notifications == Notifications::Off {
+                    members.push(("notifications_minimum_severity", Pack::text("OFF")));
+                }
                 (0x01, vec![Pack::map(members)])
             }
             Self::Logon(login) => (0x6A, vec![Pack::map(login.members())]),

@@ -1,12 +1,13 @@
 //! A graph whose server is killed and started again, between calls and in the middle of them: only the
 //! calls it was killed under are lost, each is answered, and the store is there again by itself.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use crate::harness::client::Server;
 use crate::harness::own_neo4j::Neo4j;
+use crate::harness::sqlite::File;
 
 const SLOW: &str =
     "UNWIND range(1, 1000000) AS a UNWIND range(1, 1000000) AS b RETURN sum(a % 2 + b) AS s";
@@ -77,4 +78,45 @@ async fn a_server_that_is_killed_costs_only_the_calls_it_was_killed_under() {
     );
     neo4j.start_again().await;
     answers_again(&server).await;
+
+    // It hangs: its calls end with their time, another store's are answered as before.
+    let file = File::create("create table t (a); insert into t values (7);");
+    let notes = file.dsn();
+    let impatient = Server::start(&[
+        ("RHIZODAT_STORE_GRAPH", dsn.as_str()),
+        ("RHIZODAT_STORE_NOTES", notes.as_str()),
+        ("RHIZODAT_MCP_QUERY_TIMEOUT", "2s"),
+    ])
+    .await;
+    answers_again(&impatient).await;
+    neo4j.hang().await;
+    let begun = Instant::now();
+    let hung = futures::future::join_all((0..8).map(|_| impatient.query("graph", "RETURN 1 AS a")));
+    let (hung, ()) = tokio::join!(hung, async {
+        let reply = impatient.query("notes", "select a from t").await;
+        assert_eq!(reply.rows(), json!([[7]]));
+        assert!(begun.elapsed() < Duration::from_secs(1));
+    });
+    for reply in hung {
+        let codes = ["timeout", "busy", "store_unreachable"];
+        assert!(codes.contains(&reply.code()), "{}", reply.text);
+    }
+    assert!(
+        begun.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        begun.elapsed()
+    );
+    neo4j.go_on().await;
+    answers_in_time(&impatient).await;
+}
+
+/// Asks until the store answers again, whatever it says meanwhile.
+async fn answers_in_time(server: &Server) {
+    let begun = Instant::now();
+    while server.query("graph", "RETURN 1 AS a").await.is_error {
+        assert!(
+            begun.elapsed() < Duration::from_secs(30),
+            "it does not answer again"
+        );
+    }
 }

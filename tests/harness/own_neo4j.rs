@@ -68,11 +68,24 @@ impl Neo4j {
         }
     }
 
+    async fn signal(&self, signal: &str) {
+        let process = self.process.to_string();
+        let sent = Command::new("kill").args([signal, &process]).status();
+        assert!(sent.await.unwrap().success());
+    }
+
+    /// From now on it answers nothing, and its connections stay open.
+    pub async fn hang(&self) {
+        self.signal("-STOP").await;
+    }
+
+    pub async fn go_on(&self) {
+        self.signal("-CONT").await;
+    }
+
     /// `kill -9`.
     pub async fn kill(&mut self) {
-        let process = self.process.to_string();
-        let killed = Command::new("kill").args(["-9", &process]).status();
-        assert!(killed.await.unwrap().success());
+        self.signal("-9").await;
         if let Some(child) = &mut self.child {
             child.wait().await.unwrap();
         }

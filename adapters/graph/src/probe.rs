@@ -12,6 +12,9 @@ use crate::pool::Shared;
 use crate::wall::Wall;
 use crate::working::Working;
 
+/// Roles of Neo4j Enterprise that may write.
+const WRITING: [&str; 4] = ["admin", "architect", "editor", "publisher"];
+
 /// The most functions that are named.
 const MOST_NAMED: usize = 5;
 
@@ -33,6 +36,9 @@ pub(crate) async fn ask(shared: &Arc<Shared>, timeout: Duration) -> Result<Probe
             let asked = foreign_functions(&mut working, deadline);
             let asked = timeout_at(deadline, asked).await.map_err(|_| over_time())?;
             findings.extend(finding(&asked?));
+            let asked = roles(&mut working, deadline);
+            let asked = timeout_at(deadline, asked).await.map_err(|_| over_time())?;
+            findings.extend(too_much(&asked));
         }
     }
     let read_only_by = match wall {
@@ -70,6 +76,33 @@ async fn foreign_functions(working: &mut Working, deadline: Instant) -> Result<V
     Ok(names.map(str::to_owned).collect())
 }
 
+/// The account's roles; none where the server has none.
+async fn roles(working: &mut Working, deadline: Instant) -> Vec<String> {
+    let asked = working
+        .rows_after_failure("SHOW CURRENT USER YIELD roles", deadline)
+        .await;
+    let rows = asked.unwrap_or_default();
+    let roles = rows.first().and_then(|row| row.first()).map(Pack::texts);
+    let roles = roles.unwrap_or_default().into_iter();
+    roles.map(str::to_owned).collect()
+}
+
+fn too_much(roles: &[String]) -> Option<Finding> {
+    let held: Vec<&str> = roles
+        .iter()
+        .map(String::as_str)
+        .filter(|role| WRITING.contains(role))
+        .collect();
+    (!held.is_empty()).then(|| Finding {
+        severity: Severity::Warning,
+        problem: format!(
+            "the account has the roles {}; only the gateway keeps it from writing",
+            held.join(", ")
+        ),
+        mend: "CREATE USER rhizodat_reader SET PASSWORD '…' CHANGE NOT REQUIRED;\nGRANT ROLE reader TO rhizodat_reader;".to_owned(),
+    })
+}
+
 fn finding(functions: &[String]) -> Option<Finding> {
     let named: Vec<&str> = functions
         .iter()
@@ -90,4 +123,22 @@ fn finding(functions: &[String]) -> Option<Finding> {
         ),
         mend: "keep what reaches out of the server off it: `dbms.security.procedures.allowlist`, or REVOKE EXECUTE USER DEFINED FUNCTION".to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operator_is_told_of_roles_and_functions_that_do_more() {
+        let names = |names: &[&str]| -> Vec<String> {
+            names.iter().map(|name| (*name).to_owned()).collect()
+        };
+        assert!(too_much(&names(&["reader", "PUBLIC"])).is_none());
+        let found = too_much(&names(&["PUBLIC", "admin"])).unwrap();
+        assert!(found.problem.contains("admin") && found.mend.contains("GRANT ROLE reader"));
+        assert!(finding(&[]).is_none());
+        let many = names(&["a.a", "a.b", "a.c", "a.d", "a.e", "a.f"]);
+        assert!(finding(&many).unwrap().problem.contains("a.e and 1 more"));
+    }
 }

@@ -21,6 +21,7 @@ mod clickhouse;
 mod configuration;
 mod connections;
 mod contract;
+mod faults;
 mod golden_values;
 mod honest_queries;
 mod library;

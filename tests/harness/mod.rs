@@ -6,5 +6,6 @@ pub mod clickhouse;
 pub mod client;
 pub mod corpus;
 pub mod postgresql;
+pub mod proxy;
 pub mod raw;
 pub mod sqlite;

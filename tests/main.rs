@@ -21,6 +21,7 @@ mod clickhouse;
 mod configuration;
 mod connections;
 mod contract;
+mod faults;
 mod golden_values;
 mod graph;
 mod graph_limits;

@@ -8,5 +8,6 @@ pub mod corpus;
 pub mod graph;
 pub mod own_neo4j;
 pub mod postgresql;
+pub mod proxy;
 pub mod raw;
 pub mod sqlite;

@@ -195,6 +195,10 @@ impl Squeeze {
         while let Some((&first, rest)) = piece.split_first() {
             match &mut self.expects {
                 Expects::Marker => {
+                    // Every message is a structure: what is none is not waited for to its end.
+                    if self.body.is_empty() && !matches!(first, 0xB0 | 0xB1) {
+                        return Err(Broken::Malformed);
+                    }
                     self.body.push(first);
                     piece = rest;
                     self.expects = after_marker(first).ok_or(Broken::Malformed)?;
@@ -392,7 +396,11 @@ mod tests {
         let wire = chunks(&[0xB1, 0x71, 0xD2, 0, 0], 100);
         let broken = Incoming::default().message(&mut wire.as_slice(), 10).await;
         assert!(matches!(broken, Err(Broken::Malformed)));
-        let broken = Incoming::default().message(&mut &[0, 9, 1][..], 10).await;
+        let broken = Incoming::default()
+            .message(&mut &[0, 9, 0xB1][..], 10)
+            .await;
         assert!(matches!(broken, Err(Broken::Lost(_))));
+        let broken = Incoming::default().message(&mut &[0xA5; 3][..], 10).await;
+        assert!(matches!(broken, Err(Broken::Malformed)));
     }
 }

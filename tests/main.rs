@@ -18,6 +18,7 @@ mod any_text;
 mod attacks;
 mod bad_input;
 mod clickhouse;
+mod clickhouse_limits;
 mod configuration;
 mod connections;
 mod contract;

@@ -318,7 +318,7 @@ async fn a_lock_outlasting_a_call_is_a_time_out_wherever_it_is_met() {
     let dsn = database.reader();
     let server = Server::start(&[
         ("RHIZODAT_STORE_ERP", &dsn),
-        ("RHIZODAT_MCP_QUERY_TIMEOUT", "1s"),
+        ("RHIZODAT_MCP_QUERY_TIMEOUT", "3s"),
         ("RHIZODAT_MCP_BUSY_TIMEOUT", "1m"),
     ])
     .await;

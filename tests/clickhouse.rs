@@ -151,7 +151,7 @@ async fn what_an_agent_gets_wrong_is_told_with_its_place() {
         ),
         ("select throwIf(1)", json!([]), "query_failed", "395"),
         (
-            "select number, throwIf(number = 600000) from numbers(2000000) where number > 2999990",
+            "select number, throwIf(number = 3000000) from numbers(10000000) where number > 2999990",
             json!([]),
             "query_failed",
             "395",

@@ -46,10 +46,12 @@ fn difference(golden: &Golden, reply: &Reply) -> Option<String> {
     let wanted = golden.json.as_deref().unwrap();
     let is_document = matches!(golden.type_name.as_deref(), Some("json" | "jsonb" | "JSON"));
     let parsed = |text: &str| serde_json::from_str::<Value>(text).ok();
+    // As numbers, the two zeros are the same.
+    let is_negative_zero = |text: &str| text.parse() == Ok(0.0) && text.starts_with('-');
     let same = if is_document {
         found == wanted
     } else {
-        parsed(found) == parsed(wanted)
+        parsed(found) == parsed(wanted) && is_negative_zero(found) == is_negative_zero(wanted)
     };
     (!same).then(|| format!("{}: {found}, not {wanted}", golden.expr))
 }

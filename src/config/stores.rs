@@ -190,7 +190,10 @@ fn password<'a>(said: &Declared<'a>, problems: &mut Problems) -> Option<(&'a str
 }
 
 fn password_file(path: &str) -> Result<SecretString, Problem> {
-    let unreadable = |error: std::io::Error| Problem::new(format!("cannot read `{path}`: {error}"));
+    let unreadable = |error: std::io::Error| {
+        Problem::new(format!("cannot read `{path}`: {error}"))
+            .with_hint("check the path, and that this account may read the file as UTF-8")
+    };
     let mut text = String::new();
     File::open(path)
         .and_then(|file| file.take(LONGEST_PASSWORD + 1).read_to_string(&mut text))

@@ -206,9 +206,13 @@ fn classify(sqlstate: &str, has_position: bool, phase: Phase<'_>) -> (Code, Opti
             Code::InvalidArgument,
             Some("say the parameter's type in the query, such as `$1::integer`"),
         ),
-        (state, _) if state.starts_with("53") || state.starts_with("54") => (
+        (state, _) if state.starts_with("53") => (
             Code::QueryFailed,
             Some("the query needs more than the server gives; narrow it"),
+        ),
+        (state, _) if state.starts_with("54") => (
+            Code::QueryFailed,
+            Some("the message names a limit of the server's own; ask for what is within it"),
         ),
         _ => (Code::QueryFailed, None),
     }

@@ -166,7 +166,9 @@ const KEYS: &str = "
         FROM pg_catalog.pg_constraint o
         JOIN pg_catalog.pg_class r ON r.oid = o.confrelid
         JOIN pg_catalog.pg_namespace rn ON rn.oid = r.relnamespace
-        WHERE o.conrelid = c.oid AND o.contype = 'f')";
+        WHERE o.conrelid = c.oid AND o.contype = 'f'
+            -- Not those that a partitioned table makes for each of its partitions.
+            AND o.conparentid = 0)";
 
 const INDEXES: &str = "
     'indexes', (SELECT pg_catalog.json_agg(pg_catalog.json_build_object(

@@ -90,22 +90,20 @@ async fn a_server_that_is_killed_costs_only_the_calls_it_was_killed_under() {
     .await;
     answers_again(&impatient).await;
     neo4j.hang().await;
-    let begun = Instant::now();
-    let hung = futures::future::join_all((0..8).map(|_| impatient.query("graph", "RETURN 1 AS a")));
-    let (hung, ()) = tokio::join!(hung, async {
-        let reply = impatient.query("notes", "select a from t").await;
-        assert_eq!(reply.rows(), json!([[7]]));
-        assert!(begun.elapsed() < Duration::from_secs(1));
-    });
+    let hung = (0..8).map(|_| impatient.query("graph", "RETURN 1 AS a"));
+    let mut hung = Box::pin(futures::future::join_all(hung));
+    let hung = tokio::select! {
+        biased;
+        answered = &mut hung => panic!("hung calls were answered first: {}", answered[0].text),
+        near = impatient.query("notes", "select a from t") => {
+            assert_eq!(near.rows(), json!([[7]]));
+            tokio::time::timeout(Duration::from_secs(20), hung).await.unwrap()
+        }
+    };
     for reply in hung {
         let codes = ["timeout", "busy", "store_unreachable"];
         assert!(codes.contains(&reply.code()), "{}", reply.text);
     }
-    assert!(
-        begun.elapsed() < Duration::from_secs(4),
-        "{:?}",
-        begun.elapsed()
-    );
     neo4j.go_on().await;
     answers_in_time(&impatient).await;
 }

@@ -354,11 +354,11 @@ async fn the_schema_tells_labels_types_counts_and_what_connects_to_what() {
                 {"name": "since", "type": "DATE", "nullable": false},
             ],
             "foreign_keys": [
-                {"columns": "-[:KNOWS]->", "references": "Customer", "referenced_columns": ""},
-                {"columns": "-[:PLACED]->", "references": "Order", "referenced_columns": ""},
+                {"columns": ["-[:KNOWS]->"], "references": "Customer", "referenced_columns": []},
+                {"columns": ["-[:PLACED]->"], "references": "Order", "referenced_columns": []},
             ],
             "indexes": [
-                {"name": "customer_id (uniqueness)", "unique": true, "columns": "id", "condition": null},
+                {"name": "customer_id (uniqueness)", "unique": true, "columns": ["id"], "condition": null},
             ],
         })
     );

@@ -32,6 +32,7 @@ mod honest_queries;
 mod library;
 mod limits;
 mod one_way_dependencies;
+mod schema;
 mod sqlite_files;
 mod stdio_manners;
 mod tool_list;

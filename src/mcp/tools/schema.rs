@@ -295,9 +295,9 @@ fn document(table: &Table) -> Value {
     add("primary_key", json!(table.primary_key));
     let foreign_keys = table.foreign_keys.iter().map(|key| {
         json!({
-            "columns": key.columns.join(", "),
+            "columns": key.columns,
             "references": key.references.to_string(),
-            "referenced_columns": key.referenced_columns.join(", "),
+            "referenced_columns": key.referenced_columns,
         })
     });
     add("foreign_keys", foreign_keys.collect());
@@ -305,7 +305,7 @@ fn document(table: &Table) -> Value {
         json!({
             "name": index.name,
             "unique": index.unique,
-            "columns": index.columns.join(", "),
+            "columns": index.columns,
             "condition": index.condition,
         })
     });

@@ -288,6 +288,42 @@ async fn logs_go_to_standard_error_in_the_form_asked_for() {
 }
 
 #[tokio::test]
+async fn a_client_that_writes_and_does_not_read_is_not_read_on() {
+    use std::process::Stdio;
+    use tokio::io::AsyncWriteExt as _;
+    let file = notes();
+    let dsn = file.dsn();
+    let mut child = crate::harness::client::command(&[("RHIZODAT_STORE_NOTES", &dsn)])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let begin = format!("{}\n", initialize("2025-06-18"));
+    input.write_all(begin.as_bytes()).await.unwrap();
+    // Far more than the server may take without an answer being read, and than the pipe holds.
+    let writing = async {
+        for id in 1..=200_000 {
+            let ping = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
+            input.write_all(ping.as_bytes()).await.unwrap();
+        }
+    };
+    let written = tokio::time::timeout(Duration::from_secs(5), writing).await;
+    assert!(written.is_err(), "all of it was taken");
+    // Nothing is lost of what was: the answers come when they are read.
+    let output = child.stdout.take().unwrap();
+    let mut lines = tokio::io::BufReader::new(output).lines();
+    use tokio::io::AsyncBufReadExt as _;
+    for id in 0..=500 {
+        let line = tokio::time::timeout(Duration::from_secs(20), lines.next_line());
+        let line = line.await.unwrap().unwrap().unwrap();
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert!(answer["result"].is_object(), "{id}: {answer}");
+    }
+}
+
+#[tokio::test]
 async fn a_client_that_reads_no_more_ends_the_server() {
     use std::process::Stdio;
     use tokio::io::AsyncWriteExt as _;

@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
-    ClientRequest, ErrorCode, GetMeta as _, JsonRpcMessage, ProtocolVersion, RequestId,
+    ClientNotification, ClientRequest, ErrorCode, GetMeta as _, JsonRpcError, JsonRpcMessage,
+    JsonRpcNotification, ProtocolVersion, RequestId,
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -25,6 +26,16 @@ const READ_AT_ONCE: usize = 16 * 1024;
 
 /// How many lines wait to be written before those who send wait too.
 const MOST_UNWRITTEN: usize = 64;
+
+/// How many requests may be without an answer before no more is read: a client that writes and does
+/// not read would else cost memory without end.
+const MOST_RUNNING: usize = 512;
+
+/// How many ids of cancelled requests are remembered.
+const MOST_REMEMBERED: usize = 10_000;
+
+/// The longest id of a request, in bytes.
+const LONGEST_ID: usize = 256;
 
 /// How long closing waits for a client that does not read.
 const LAST_LINES: Duration = Duration::from_millis(200);
@@ -81,24 +92,60 @@ fn begins_session(request: &ClientRequest) -> bool {
     }
 }
 
-/// The ids of requests that have no answer yet. That of a cancelled one, which gets none, stays
-/// taken: the protocol has no id used twice in a session.
+/// The requests that have no answer yet, by their ids.
 #[derive(Debug, Clone, Default)]
-struct Running(Arc<Mutex<HashSet<RequestId>>>);
+struct Running {
+    ids: Arc<Mutex<Ids>>,
+    /// Told when one has ended.
+    ended: Arc<Notify>,
+}
+
+#[derive(Debug, Default)]
+struct Ids {
+    running: HashSet<RequestId>,
+    /// Cancelled ones, which get no answer. Their ids stay taken, for the protocol has no id used
+    /// twice in a session; as many of them as a client has a use for.
+    cancelled: HashSet<RequestId>,
+}
 
 impl Running {
     /// Notes a request; false where one of this id is still being answered.
     fn begin(&self, id: &RequestId) -> bool {
-        self.ids().insert(id.clone())
+        let mut ids = self.ids();
+        !ids.cancelled.contains(id) && ids.running.insert(id.clone())
+    }
+
+    fn cancel(&self, id: &RequestId) {
+        let mut ids = self.ids();
+        if let Some(id) = ids.running.take(id) {
+            if ids.cancelled.len() >= MOST_REMEMBERED {
+                ids.cancelled.clear();
+            }
+            ids.cancelled.insert(id);
+        }
+        self.ended.notify_one();
     }
 
     fn end(&self, id: &RequestId) {
-        self.ids().remove(id);
+        self.ids().running.remove(id);
+        self.ended.notify_one();
     }
 
-    fn ids(&self) -> std::sync::MutexGuard<'_, HashSet<RequestId>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Waits until one more may run. Cancel-safe.
+    async fn room(&self) {
+        while self.ids().running.len() >= MOST_RUNNING {
+            self.ended.notified().await;
+        }
     }
+
+    fn ids(&self) -> std::sync::MutexGuard<'_, Ids> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether an id is longer than any client has a use for.
+fn is_long(id: &RequestId) -> bool {
+    matches!(id, RequestId::String(text) if text.len() > LONGEST_ID)
 }
 
 impl<R> Lines<R> {
@@ -168,6 +215,14 @@ impl<R> Lines<R> {
         };
         match &message {
             JsonRpcMessage::Request(request) => {
+                if is_long(&request.id) {
+                    let message = format!("an `id` has at most {LONGEST_ID} bytes");
+                    return Understood::Refused(error_line(
+                        None,
+                        ErrorCode::INVALID_REQUEST,
+                        &message,
+                    ));
+                }
                 if !self.running.begin(&request.id) {
                     let message = "a request of this `id` is still being answered";
                     let id = Some(request.id.clone());
@@ -182,6 +237,14 @@ impl<R> Lines<R> {
                 }
             }
             _ if self.opened == Opened::NotYet => return Understood::Nothing,
+            JsonRpcMessage::Notification(JsonRpcNotification {
+                notification: ClientNotification::CancelledNotification(cancelled),
+                ..
+            }) => {
+                if let Some(id) = &cancelled.params.request_id {
+                    self.running.cancel(id);
+                }
+            }
             _ => {}
         }
         Understood::Message(Box::new(message))
@@ -207,22 +270,20 @@ where
         item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let outgoing = self.outgoing.clone();
-        match &item {
-            JsonRpcMessage::Response(response) => self.running.end(&response.id),
-            JsonRpcMessage::Error(error) => {
-                if let Some(id) = &error.id {
-                    self.running.end(id);
-                }
-            }
-            _ => {}
-        }
+        let running = self.running.clone();
         async move {
             let mut line = serde_json::to_vec(&item)?;
             line.push(b'\n');
-            match outgoing {
+            let sent = match outgoing {
                 Some(outgoing) => outgoing.send(line).await.map_err(|_| closed()),
                 None => Err(closed()),
+            };
+            match &item {
+                JsonRpcMessage::Response(response) => running.end(&response.id),
+                JsonRpcMessage::Error(JsonRpcError { id: Some(id), .. }) => running.end(id),
+                _ => {}
             }
+            sent
         }
     }
 
@@ -266,6 +327,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
                     self.refusal = Some(error_line(None, ErrorCode::INVALID_REQUEST, &message));
                 }
                 None => {
+                    self.running.room().await;
                     self.unread.reserve(READ_AT_ONCE);
                     // Cancel-safe: interrupted, nothing was read.
                     match self.reader.read_buf(&mut self.unread).await {

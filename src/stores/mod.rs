@@ -27,7 +27,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// How long an answer that was stopped at its byte limit is read on, so that its connection can be
 /// kept.
-const READ_ON: Duration = Duration::from_millis(50);
+const READ_ON: Duration = Duration::from_millis(100);
 
 /// How long closing may take.
 const CLOSE: Duration = Duration::from_millis(800);
@@ -194,6 +194,15 @@ async fn within<T>(
     }
 }
 
+/// How an answer ended of which enough was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settled {
+    /// Its end was read, and the store stands by it.
+    Checked,
+    /// It was stopped before its end.
+    Unchecked,
+}
+
 /// The answer to a query: its place in the store is held until it is dropped or abandoned.
 pub struct Answer {
     rows: RowStream,
@@ -224,6 +233,22 @@ impl Answer {
     /// Whether the row limit ended the answer.
     pub fn has_more_rows(&self) -> bool {
         self.rows.has_more_rows()
+    }
+
+    /// Reads on for a moment when enough was read, to hear whether the store stands by its answer:
+    /// some things, such as settings that a query moved, are only known at its end. What is longer
+    /// is cancelled in the server. Errors: the store rejects its own answer.
+    pub async fn settle(mut self) -> Result<Settled, Error> {
+        let read_on = async {
+            while self.rows.next().await?.is_some() {}
+            Ok::<(), Error>(())
+        };
+        match tokio::time::timeout(READ_ON, read_on).await {
+            Ok(Ok(())) => Ok(Settled::Checked),
+            Ok(Err(error)) if error.code == Code::QueryRejected => Err(error),
+            // A later row failed, or the rest takes long: what was read is what there was until then.
+            Ok(Err(_)) | Err(_) => Ok(Settled::Unchecked),
+        }
     }
 
     /// Lets go of an answer of which enough was read. What is left is usually little, and reading

@@ -11,3 +11,4 @@ pub mod postgresql;
 pub mod proxy;
 pub mod raw;
 pub mod sqlite;
+pub mod tls;

@@ -83,6 +83,18 @@ pub(crate) fn keeps_connection(error: &sqlx::Error) -> bool {
     }
 }
 
+/// Whether the server's message is so long that what holds it should go with the connection: the
+/// driver reads it whole, into a buffer that it keeps.
+pub(crate) fn is_huge(error: &sqlx::Error) -> bool {
+    const HUGE: usize = 64 * 1024;
+    error.as_database_error().is_some_and(|server| {
+        let detail = server
+            .try_downcast_ref::<PgDatabaseError>()
+            .and_then(PgDatabaseError::detail);
+        server.message().len() + detail.map_or(0, str::len) > HUGE
+    })
+}
+
 /// Whether a connection taken from the pool was found dead.
 pub(crate) fn found_dead(error: &sqlx::Error) -> bool {
     match error {

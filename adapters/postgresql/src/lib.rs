@@ -1,8 +1,8 @@
 //! PostgreSQL 13 and later, read through a transaction that cannot write.
 //!
-//! A query takes two exchanges: the text is parsed alone, and then runs within a statement of ours,
-//! in one message with the beginning and the end of its transaction. Behind a pooler it takes four,
-//! the last of them when the caller already has the answer.
+//! A query takes three exchanges: a transaction is begun, the text is parsed alone in it, and then
+//! runs within a statement of ours, in one message with the end of the transaction. Behind a pooler
+//! the end is a fourth, when the caller already has the answer.
 
 mod audit;
 mod connect;
@@ -69,12 +69,6 @@ pub(crate) struct Postgresql {
 }
 
 impl Postgresql {
-    /// A session for one query.
-    async fn open_session(&self, timeout: Duration) -> Result<Session, Error> {
-        Session::open(&self.pool, timeout, self.busy_timeout.min(timeout)).await
-    }
-
-    /// A session for looks at the catalogue.
     async fn begin(&self, timeout: Duration) -> Result<Session, Error> {
         Session::begin(&self.pool, timeout, self.busy_timeout.min(timeout)).await
     }

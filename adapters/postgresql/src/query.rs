@@ -23,7 +23,7 @@ use crate::{decode, hints, params};
 /// Runs a query. The answer's columns are known when this returns; its rows follow.
 pub(crate) async fn run(store: &Postgresql, request: QueryRequest) -> Result<RowStream, Error> {
     let statement = fence::check(&request.text)?;
-    let mut session = store.open_session(request.limits.timeout).await?;
+    let mut session = store.begin(request.limits.timeout).await?;
     let text = statement.text.as_str();
 
     let described = match session.describe(text).await {
@@ -198,7 +198,7 @@ impl Plan {
             .as_ref()
             .map(|name| format!("PREPARE {name} AS "))
             .unwrap_or_default();
-        let mut sql = format!("{}{prefix}{}; ", frame.opening, wrapped.sql);
+        let mut sql = format!("{prefix}{}; ", wrapped.sql);
         let mut starts = Vec::new();
         if let Some(name) = &prepared {
             let (call, within) = params::execute(name, &literals);
@@ -208,15 +208,14 @@ impl Plan {
             sql.push_str("; ");
         }
         sql.push_str(&frame.closing);
-        let before = frame.opening.len() + prefix.len();
         Ok(Self {
-            characters_before: before + wrapped.characters_before,
+            characters_before: prefix.len() + wrapped.characters_before,
             statement,
             wrapped,
             limits,
             sql,
             literals: starts,
-            rows_of_statement: frame.opening_statements + usize::from(prepared.is_some()),
+            rows_of_statement: usize::from(prepared.is_some()),
             process: frame.process,
             prepared,
             columns,

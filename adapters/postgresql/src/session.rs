@@ -13,7 +13,7 @@ use store::Error;
 use tokio::time::Instant;
 
 use crate::connect::ServerSession;
-use crate::error::{Phase, Times, found_dead, keeps_connection, sqlstate, translate};
+use crate::error::{Phase, Times, found_dead, is_huge, keeps_connection, sqlstate, translate};
 use crate::frame::Frame;
 use crate::pool::{Lease, Origin, Pool};
 use crate::settings::{begin_own_sql, begin_pooled_sql};
@@ -39,9 +39,6 @@ pub(crate) struct Session {
 /// How far the transaction is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The message that runs the query begins it. Until then each statement is a read-only
-    /// transaction of its own, by the session's default.
-    NotBegun,
     Begun,
     /// Rolled back and cleaned by the message that ran the query.
     Ended,
@@ -55,46 +52,18 @@ enum Keeps {
 }
 
 impl Session {
-    /// A session for one query. Behind a pooler the transaction begins here, so that all of the
-    /// query meets one session of the server; in a session of our own it begins with the message
-    /// that runs the query.
-    pub(crate) async fn open(
-        pool: &Arc<Pool>,
-        timeout: Duration,
-        lock_timeout: Duration,
-    ) -> Result<Self, Error> {
-        let lease = pool.lease(timeout).await?;
-        let process = match lease.session {
-            ServerSession::Own { process, .. } => process,
-            ServerSession::Pooled => {
-                return Self::begin_with(pool, lease, timeout, lock_timeout).await;
-            }
-        };
-        Ok(Self::of(pool, lease, process, timeout, Stage::NotBegun))
-    }
-
-    /// A session in a transaction that can only read, for statements of the adapter's own.
+    /// Begins a transaction that can only read. A connection found dead is replaced once: nothing
+    /// of the caller's has been sent yet.
+    ///
+    /// The text is parsed within it, so that the locks which parsing takes hold until the rows are
+    /// read: else what the columns are could change in between.
     pub(crate) async fn begin(
         pool: &Arc<Pool>,
         timeout: Duration,
         lock_timeout: Duration,
     ) -> Result<Self, Error> {
-        let lease = pool.lease(timeout).await?;
-        Self::begin_with(pool, lease, timeout, lock_timeout).await
-    }
-
-    /// Begins on this connection. One found dead is replaced once: nothing of the caller's has been
-    /// sent yet.
-    async fn begin_with(
-        pool: &Arc<Pool>,
-        leased: Lease,
-        timeout: Duration,
-        lock_timeout: Duration,
-    ) -> Result<Self, Error> {
-        let search_path = pool.connector.options.search_path.as_deref();
-        let pooled = || begin_pooled_sql(search_path, timeout, lock_timeout);
-        let mut lease = leased;
-        let mut begun = begin_on(&mut lease, timeout, pooled).await;
+        let mut lease = pool.lease(timeout).await?;
+        let mut begun = begin_on(pool, &mut lease, timeout, lock_timeout).await;
         if let Err(error) = &begun
             && lease.origin == Origin::Reused
             && found_dead(error)
@@ -103,24 +72,20 @@ impl Session {
             drop(lease);
             pool.forget_idle();
             lease = pool.lease(timeout).await?;
-            begun = begin_on(&mut lease, timeout, pooled).await;
+            begun = begin_on(pool, &mut lease, timeout, lock_timeout).await;
         }
         let dsn = &pool.connector.dsn;
         let process = begun.map_err(|error| translate(&error, Phase::Connect, dsn))?;
-        Ok(Self::of(pool, lease, process, timeout, Stage::Begun))
-    }
-
-    fn of(pool: &Arc<Pool>, lease: Lease, process: i32, timeout: Duration, stage: Stage) -> Self {
-        Self {
+        Ok(Self {
             lease: Some(lease),
             pool: Arc::clone(pool),
             process,
             started: Instant::now(),
             timeout,
-            stage,
+            stage: Stage::Begun,
             prepared: Vec::new(),
             keeps: Keeps::Connection,
-        }
+        })
     }
 
     /// The connection, for statements of the adapter's own.
@@ -139,23 +104,18 @@ impl Session {
         }
     }
 
-    /// What stands around the statement that runs.
+    /// What stands after the statement that runs.
     pub(crate) fn frame(&self) -> Frame {
-        let session = self.lease.as_ref().map(|lease| lease.session);
-        match (self.stage, session) {
-            (
-                Stage::NotBegun,
-                Some(ServerSession::Own {
-                    statement_timeout, ..
-                }),
-            ) => Frame::whole(self.timeout, statement_timeout, self.process),
-            _ => Frame::within(self.process),
+        match self.lease.as_ref().map(|lease| lease.session) {
+            Some(ServerSession::Own { .. }) => Frame::ending(self.process),
+            _ => Frame::open(self.process),
         }
     }
 
     /// Notes that the message of [`Session::frame`] was answered to its end, without an error.
     pub(crate) fn note_framed(&mut self) {
-        if self.stage == Stage::NotBegun {
+        let session = self.lease.as_ref().map(|lease| lease.session);
+        if let Some(ServerSession::Own { .. }) = session {
             self.stage = Stage::Ended;
         }
     }
@@ -176,7 +136,7 @@ impl Session {
     /// Translates an error and ends the transaction.
     pub(crate) fn fail(self, error: &sqlx::Error, phase: Phase<'_>) -> Error {
         let translated = translate(error, phase, &self.pool.connector.dsn);
-        let server_answered = keeps_connection(error);
+        let server_answered = keeps_connection(error) && !is_huge(error);
         tracing::debug!(code = %translated.code, sqlstate = ?sqlstate(error), "query failed");
         if server_answered {
             self.finish();
@@ -226,26 +186,41 @@ impl Drop for Session {
     }
 }
 
-/// Begins, and answers the server's process that runs the transaction.
+/// Begins, and answers the server's process that runs the transaction. Where it is not the one that
+/// was set up, a pooler that nobody saw has given the connection another session: it is served as
+/// behind a pooler from now on, and nothing of a caller's has met a session that is not set up.
 async fn begin_on(
+    pool: &Pool,
     lease: &mut Lease,
     timeout: Duration,
-    pooled: impl Fn() -> String,
+    lock_timeout: Duration,
 ) -> Result<i32, sqlx::Error> {
+    let search_path = pool.connector.options.search_path.as_deref();
+    let pooled = begin_pooled_sql(search_path, timeout, lock_timeout);
+    let begin = match lease.session {
+        ServerSession::Own {
+            statement_timeout, ..
+        } => begin_own_sql(timeout, statement_timeout),
+        ServerSession::Pooled => pooled.clone(),
+    };
+    let ran = begun_by(lease, begin).await?;
     match lease.session {
-        ServerSession::Own { process, .. } => {
-            sqlx::raw_sql(AssertSqlSafe(begin_own_sql(timeout)))
-                .execute(&mut lease.connection)
-                .await?;
-            Ok(process)
+        ServerSession::Own { process, .. } if process != ran => {
+            tracing::warn!("the server gave a connection another session, as a pooler does");
+            pool.connector.note_pooler();
+            lease.session = ServerSession::Pooled;
+            begun_by(lease, format!("ROLLBACK; {pooled}")).await
         }
-        ServerSession::Pooled => {
-            let rows = sqlx::raw_sql(AssertSqlSafe(pooled()))
-                .fetch_all(&mut lease.connection)
-                .await?;
-            rows.last()
-                .ok_or(sqlx::Error::RowNotFound)?
-                .try_get::<i32, _>(0)
-        }
+        _ => Ok(ran),
     }
+}
+
+/// Runs statements of which the last answers the process number.
+async fn begun_by(lease: &mut Lease, sql: String) -> Result<i32, sqlx::Error> {
+    let rows = sqlx::raw_sql(AssertSqlSafe(sql))
+        .fetch_all(&mut lease.connection)
+        .await?;
+    rows.last()
+        .ok_or(sqlx::Error::RowNotFound)?
+        .try_get::<i32, _>(0)
 }

@@ -68,12 +68,12 @@ pub(crate) fn check(row: &PgRow, process: i32) -> Result<(), Mistrust> {
     let Some((ran, settings)) = found.and_then(|found| found.split_once('|')) else {
         return Err(Mistrust::MovedSettings);
     };
+    if ran.parse() != Ok(process) {
+        return Err(Mistrust::OtherProcess);
+    }
     let expected = TEXT_FORM.iter().map(|(_, value)| *value);
     if !settings.split('|').eq(expected) {
         return Err(Mistrust::MovedSettings);
-    }
-    if ran.parse() != Ok(process) {
-        return Err(Mistrust::OtherProcess);
     }
     Ok(())
 }
@@ -90,19 +90,13 @@ fn settings(lock_timeout: Duration) -> Vec<(&'static str, String)> {
 }
 
 /// Sets up a session that is a connection's own, once.
-pub(crate) fn set_up_sql(
-    search_path: Option<&str>,
-    limits: &Settings,
-    account: &Account,
-) -> String {
-    let timeout = limits.call_timeout;
-    let mut sql = format!(
-        "SET default_transaction_read_only = on; SET statement_timeout = {}; \
-         SET idle_in_transaction_session_timeout = {}; ",
-        timeout.as_millis().max(1),
-        (timeout + IDLE_LIMIT).as_millis(),
-    );
-    for (name, value) in settings(limits.busy_timeout.min(timeout)) {
+pub(crate) fn set_up_sql(search_path: Option<&str>, given: &Settings, account: &Account) -> String {
+    let timeout = given.call_timeout;
+    let mut sql = String::from("SET default_transaction_read_only = on; ");
+    for (name, milliseconds) in limits(timeout) {
+        sql.push_str(&format!("SET {name} = {milliseconds}; "));
+    }
+    for (name, value) in settings(given.busy_timeout.min(timeout)) {
         sql.push_str(&format!("SET {name} = {value}; "));
     }
     if account.notices_departure {
@@ -120,13 +114,17 @@ pub(crate) fn set_up_sql(
     sql
 }
 
-/// Begins a transaction in whatever session a pooler gives, with all it needs.
+/// Begins a transaction in whatever session a pooler gives, with all it needs, and asks for the
+/// process.
 pub(crate) fn begin_pooled_sql(
     search_path: Option<&str>,
     timeout: Duration,
     lock_timeout: Duration,
 ) -> String {
-    let mut sql = begin_own_sql(timeout);
+    let mut sql = String::from("BEGIN READ ONLY; ");
+    for (name, milliseconds) in limits(timeout) {
+        sql.push_str(&format!("SET LOCAL {name} = {milliseconds}; "));
+    }
     for (name, value) in settings(lock_timeout) {
         sql.push_str(&format!("SET LOCAL {name} = {value}; "));
     }
@@ -136,16 +134,55 @@ pub(crate) fn begin_pooled_sql(
             quote(path)
         ));
     }
-    sql.push_str("SELECT pg_catalog.pg_backend_pid()");
+    sql.push_str(PROCESS);
     sql
 }
 
-/// Begins a transaction, in a session that is set up if it is our own, with its own limits.
-pub(crate) fn begin_own_sql(timeout: Duration) -> String {
-    format!(
-        "BEGIN READ ONLY; SET LOCAL statement_timeout = {}; \
-         SET LOCAL idle_in_transaction_session_timeout = {}; ",
-        timeout.as_millis().max(1),
-        (timeout + IDLE_LIMIT).as_millis(),
-    )
+/// Begins a transaction in a session of our own, whose time-out is `session_timeout`, and asks for
+/// the process.
+pub(crate) fn begin_own_sql(timeout: Duration, session_timeout: Duration) -> String {
+    let (wanted, set) = (steps(timeout), steps(session_timeout));
+    if wanted == set {
+        return format!("BEGIN READ ONLY; {PROCESS}");
+    }
+    let milliseconds = wanted * STEP;
+    format!("BEGIN READ ONLY; SET LOCAL statement_timeout = {milliseconds}; {PROCESS}")
+}
+
+const PROCESS: &str = "SELECT pg_catalog.pg_backend_pid()";
+
+/// The server's time-out need not be finer than this, in milliseconds: the gateway keeps the exact
+/// one, and a query that was not kept waiting then has the session's own.
+const STEP: u128 = 100;
+
+fn steps(timeout: Duration) -> u128 {
+    timeout.as_millis().div_ceil(STEP).max(1)
+}
+
+/// The time-outs of a session, in milliseconds.
+fn limits(timeout: Duration) -> [(&'static str, u128); 2] {
+    [
+        ("statement_timeout", timeout.as_millis().max(1)),
+        (
+            "idle_in_transaction_session_timeout",
+            (timeout + IDLE_LIMIT).as_millis(),
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_out_is_set_where_it_is_not_the_sessions() {
+        let session = Duration::from_secs(10);
+        let soon = begin_own_sql(Duration::from_micros(9_999_990), session);
+        assert_eq!(soon, format!("BEGIN READ ONLY; {PROCESS}"));
+        let late = begin_own_sql(Duration::from_millis(1234), session);
+        assert!(
+            late.contains("SET LOCAL statement_timeout = 1300; "),
+            "{late}"
+        );
+    }
 }

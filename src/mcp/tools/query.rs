@@ -1,14 +1,14 @@
 //! `query`: one read statement in the store's own language.
 
 use serde_json::{Value, json};
-use store::{Code, Error, Limits, QueryRequest};
+use store::{Code, Error, Kind, Limits, QueryRequest};
 
 use super::{Description, Failure, parameters};
 use crate::mcp::arguments::Arguments;
 use crate::mcp::gateway::Gateway;
 use crate::mcp::reply::Reply;
 use crate::mcp::rows::{Rows, Taken};
-use crate::stores::Answer;
+use crate::stores::{Answer, Settled};
 
 pub(super) fn described() -> Description {
     (
@@ -71,6 +71,11 @@ impl Truncated {
     }
 }
 
+/// What is said of an answer of PostgreSQL that was stopped before its end: a function of the
+/// database can move the settings that values are written by, and that is seen only there.
+const UNCHECKED: &str =
+    "unchecked: the query was stopped before its end, where changed settings would show";
+
 pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<Reply, Failure> {
     let name = arguments.required_text("store")?;
     let handle = gateway.stores.get(&name)?;
@@ -102,9 +107,10 @@ pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<
         }
     };
     let truncated = read(&mut answer, &mut rows).await.map_err(&failed)?;
-    if truncated == Truncated::Bytes {
-        gateway.abandon(answer);
-    }
+    let settled = match truncated {
+        Truncated::Bytes => answer.settle().await.map_err(&failed)?,
+        Truncated::No | Truncated::Rows => Settled::Checked,
+    };
 
     let mut notes = vec![
         format!("row_count: {}", rows.count()),
@@ -112,6 +118,9 @@ pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<
         format!("cells_truncated: {}", rows.cut_cells()),
     ];
     notes.extend(rows.cut_notes());
+    if settled == Settled::Unchecked && handle.profile().kind == Kind::Postgresql {
+        notes.push(UNCHECKED.to_owned());
+    }
     notes.extend(truncated.hint(rows.count()).map(str::to_owned));
     let data = rows.data();
     let flag = match truncated {

@@ -7,12 +7,9 @@ use sqlx::{
 };
 use store::Error;
 
-use super::{Keeps, Session, Stage};
-use crate::connect::ServerSession;
-use crate::error::{Phase, found_dead, keeps_connection, sqlstate, translate};
+use super::{Keeps, Session};
+use crate::error::{Phase, is_huge, keeps_connection, sqlstate, translate};
 use crate::params::quote;
-use crate::pool::Origin;
-use crate::settings::begin_own_sql;
 
 /// What the server says of a text without running it.
 #[derive(Debug, Clone)]
@@ -25,21 +22,11 @@ pub(crate) struct Described {
 
 impl Session {
     /// Has the server parse `text` alone: it is one statement, with these columns and parameters.
-    /// A connection found dead is replaced once: the text is parsed here, and parsing runs nothing.
     /// After an error the session can only be finished.
     pub(crate) async fn describe(&mut self, text: &str) -> Result<Described, Error> {
-        let mut described = self.parse(text).await;
-        if let Err(error) = &described
-            && self.stage == Stage::NotBegun
-            && self.is_reused()
-            && found_dead(error)
-        {
-            tracing::debug!("a kept connection was dead; connecting anew");
-            self.replace().await?;
-            described = self.parse(text).await;
-        }
+        let described = self.parse(text).await;
         described.map_err(|error| {
-            if !keeps_connection(&error) {
+            if !keeps_connection(&error) || is_huge(&error) {
                 self.keeps = Keeps::Nothing;
             }
             tracing::debug!(sqlstate = ?sqlstate(&error), "a text was not parsed");
@@ -50,30 +37,6 @@ impl Session {
                 &self.pool.connector.dsn,
             )
         })
-    }
-
-    fn is_reused(&self) -> bool {
-        self.lease
-            .as_ref()
-            .is_some_and(|lease| lease.origin == Origin::Reused)
-    }
-
-    /// Another connection in place of a dead one.
-    async fn replace(&mut self) -> Result<(), Error> {
-        self.lease = None;
-        self.pool.forget_idle();
-        let left = self.timeout.saturating_sub(self.started.elapsed());
-        let lease = self.pool.lease(left).await?;
-        if let ServerSession::Own { process, .. } = lease.session {
-            self.process = process;
-            self.lease = Some(lease);
-            return Ok(());
-        }
-        // The host that took over stands behind a pooler.
-        let lock_timeout = left;
-        let begun = Self::begin_with(&self.pool, lease, left, lock_timeout).await?;
-        *self = begun;
-        Ok(())
     }
 
     async fn parse(&mut self, text: &str) -> Result<Described, sqlx::Error> {
@@ -88,7 +51,6 @@ impl Session {
             // The server took the text; the driver does not know a type of it.
             Err(_) => {
                 self.keeps = Keeps::Nothing;
-                self.begin_now().await?;
                 return self.describe_by_running_nothing(text).await;
             }
         };
@@ -103,18 +65,6 @@ impl Session {
             .map(|column| (column.name().to_owned(), oid(column.type_info())))
             .collect();
         Ok(Described { columns, params })
-    }
-
-    /// Begins the transaction by a message of its own, where it has not begun.
-    async fn begin_now(&mut self) -> Result<(), sqlx::Error> {
-        if self.stage == Stage::NotBegun {
-            let begin = begin_own_sql(self.timeout);
-            sqlx::raw_sql(AssertSqlSafe(begin))
-                .execute(self.connection()?)
-                .await?;
-            self.stage = Stage::Begun;
-        }
-        Ok(())
     }
 
     /// The same for a text with types the driver cannot look up (multiranges among them): the

@@ -208,11 +208,8 @@ async fn a_store_whose_places_are_taken_holds_up_no_other() {
     let other = server.query("notes", "select 2");
     let (slow, queued, other) = tokio::join!(slow, queued, other);
     assert_eq!(slow.code(), "timeout");
-    assert!(
-        matches!(queued.code(), "busy" | "timeout"),
-        "{}",
-        queued.text
-    );
+    // It had no time left by the time it had a place.
+    assert_eq!(queued.code(), "busy", "{}", queued.text);
     assert_eq!(other.rows(), json!([[2]]));
 }
 

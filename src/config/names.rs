@@ -69,7 +69,9 @@ pub(super) fn classify(name: &str) -> Result<Name, Problem> {
     }
     if name.starts_with(RECOVERY) {
         let problem = Problem::new("recovery is an operator's command and has no settings");
-        return Err(problem.with_hint("unset it; an operator runs `rhizodat-mcp recover`"));
+        return Err(
+            problem.with_hint("unset it; recovery is run by an operator, and comes with entities")
+        );
     }
     if is_later(name) {
         return Err(not_available());
@@ -237,7 +239,7 @@ mod tests {
             (
                 "RHIZODAT_MCP_RECOVERY_INTERVAL",
                 "recovery is an operator's command and has no settings",
-                "unset it; an operator runs `rhizodat-mcp recover`",
+                "unset it; recovery is run by an operator, and comes with entities",
             ),
         ] {
             let problem = classify(name).unwrap_err();

@@ -147,9 +147,10 @@ impl Handle {
     /// One page of the store's tables. The request's time-out is the deployment's.
     pub async fn schema(&self, mut request: schema::Request) -> Result<schema::Page, Error> {
         let deadline = Instant::now() + self.query_timeout;
-        let _place = self.place(deadline).await?;
+        let place = self.place(deadline).await?;
         request.timeout = deadline.saturating_duration_since(Instant::now());
-        within(self.query_timeout, deadline, self.store.schema(request)).await
+        let page = within(self.query_timeout, deadline, self.store.schema(request)).await;
+        page.map_err(|error| place.explain(error, self.query_timeout))
     }
 
     /// Runs one read statement. The request's time-out is the deployment's.
@@ -157,7 +158,8 @@ impl Handle {
         let deadline = Instant::now() + self.query_timeout;
         let place = self.place(deadline).await?;
         request.limits.timeout = deadline.saturating_duration_since(Instant::now());
-        let rows = within(self.query_timeout, deadline, self.store.query(request)).await?;
+        let asked = within(self.query_timeout, deadline, self.store.query(request)).await;
+        let rows = asked.map_err(|error| place.explain(error, self.query_timeout))?;
         Ok(Answer {
             rows,
             handle: self.clone(),
@@ -166,16 +168,44 @@ impl Handle {
         })
     }
 
-    async fn place(&self, deadline: Instant) -> Result<OwnedSemaphorePermit, Error> {
+    async fn place(&self, deadline: Instant) -> Result<Place, Error> {
+        let begun = Instant::now();
         let waiting = Arc::clone(&self.places).acquire_owned();
         match timeout_at(deadline, waiting).await {
-            Ok(Ok(place)) => Ok(place),
+            Ok(Ok(permit)) => Ok(Place {
+                _permit: permit,
+                waited: begun.elapsed(),
+            }),
             _ => Err(Error::new(
                 Code::Busy,
                 "all places of the store were taken until the time was over",
             )
             .with_hint("wait for the calls that are running, or call again later")),
         }
+    }
+}
+
+/// A place in a store, held until it is dropped.
+struct Place {
+    _permit: OwnedSemaphorePermit,
+    /// How long it was waited for.
+    waited: Duration,
+}
+
+impl Place {
+    /// A time-out as what it is: where most of the time went by before the call had a place, there
+    /// is nothing to be narrowed.
+    fn explain(&self, error: Error, allowed: Duration) -> Error {
+        if error.code != Code::Timeout || self.waited * 2 < allowed {
+            return error;
+        }
+        let message = format!(
+            "all places of the store were taken for {} of the {} of the call",
+            Span(self.waited),
+            Span(allowed)
+        );
+        Error::new(Code::Busy, message)
+            .with_hint("wait for the calls that are running, or call again later")
     }
 }
 
@@ -208,7 +238,7 @@ pub struct Answer {
     rows: RowStream,
     handle: Handle,
     deadline: Instant,
-    place: OwnedSemaphorePermit,
+    place: Place,
 }
 
 impl Answer {
@@ -220,14 +250,16 @@ impl Answer {
     /// The next row; `None` after the last one or at the row limit.
     pub async fn next(&mut self) -> Result<Option<Row>, Error> {
         let next = self.rows.next();
-        match timeout_at(self.deadline + GRACE, next).await {
+        let allowed = self.handle.query_timeout;
+        let next = match timeout_at(self.deadline + GRACE, next).await {
             Ok(next) => next,
             Err(_) => Err(Error::new(
                 Code::Timeout,
-                format!("not all rows within {}", Span(self.handle.query_timeout)),
+                format!("not all rows within {}", Span(allowed)),
             )
             .with_hint("narrow the query: fewer rows or columns")),
-        }
+        };
+        next.map_err(|error| self.place.explain(error, allowed))
     }
 
     /// Whether the row limit ended the answer.

@@ -100,19 +100,20 @@ impl Cursor {
 
 pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<Reply, Failure> {
     let name = arguments.required_text("store")?;
-    let table = arguments.text("table")?;
-    refuse_nul(table.as_deref(), "table")?;
-    let like = arguments.text("like")?;
-    refuse_nul(like.as_deref(), "like")?;
-    let like = like.map(Pattern::new);
-    let detail = detail(arguments.text("detail")?.as_deref())?;
-    let cursor = match arguments.text("cursor")? {
-        Some(text) => Cursor::read(&text)?,
-        None => Cursor::default(),
-    };
-    arguments.finish()?;
     let handle = gateway.stores.get(&name)?;
     let failed = Failure::of(&name);
+    let table = arguments.text("table").map_err(&failed)?;
+    refuse_nul(table.as_deref(), "table").map_err(&failed)?;
+    let like = arguments.text("like").map_err(&failed)?;
+    refuse_nul(like.as_deref(), "like").map_err(&failed)?;
+    let like = like.map(Pattern::new);
+    let asked_detail = arguments.text("detail").map_err(&failed)?;
+    let detail = detail(asked_detail.as_deref()).map_err(&failed)?;
+    let cursor = match arguments.text("cursor").map_err(&failed)? {
+        Some(text) => Cursor::read(&text).map_err(&failed)?,
+        None => Cursor::default(),
+    };
+    arguments.finish().map_err(&failed)?;
 
     let mut listing = Listing {
         gateway,

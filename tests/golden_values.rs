@@ -10,6 +10,7 @@ use crate::harness::client::{Reply, Server};
 use crate::harness::corpus::cases;
 use crate::harness::graph;
 use crate::harness::postgresql::{Database, run, text};
+use crate::harness::raw::Raw;
 use crate::harness::sqlite;
 
 #[derive(Deserialize)]
@@ -143,32 +144,67 @@ async fn parameters_are_exact_or_refused() {
         sqlite::File::create("create table t (a);"),
     );
     let notes = file.dsn();
-    let server = Server::start(&[
+    let mut server = Raw::initialized(&[
         ("RHIZODAT_STORE_ERP", &dsn),
         ("RHIZODAT_STORE_NOTES", &notes),
+        ("RHIZODAT_MCP_FORMAT", "json"),
     ])
     .await;
+    let mut id = 10;
     for (store, query) in [("erp", "select $1::numeric"), ("notes", "select ?1")] {
-        for exact in [json!(9_007_199_254_740_993_i64), json!(0.1), json!(-2.5e-7)] {
-            let reply = server.query_with(store, query, json!([exact])).await;
-            assert!(!reply.is_error, "{exact}: {}", reply.text);
+        let mut ask = async |params: &str| {
+            id += 1;
+            let line = format!(
+                r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"query","arguments":{{"store":"{store}","query":"{query}","params":{params}}}}}}}"#
+            );
+            server.write(format!("{line}\n").as_bytes()).await;
+            let answer = server.receive().await;
+            assert_eq!(answer["id"], id, "{answer}");
+            answer["result"]["content"][0]["text"]
+                .as_str()
+                .unwrap_or_else(|| panic!("{params}: {answer}"))
+                .to_owned()
+        };
+        // Written as both stores write them, so that the answer shows every digit.
+        for exact in [
+            "9007199254740993",
+            "-9223372036854775808",
+            "0.1",
+            "0.30000000000000004",
+        ] {
+            let reply = ask(&format!("[{exact}]")).await;
+            let row = [format!("[\"{exact}\"]"), format!("[{exact}]")];
+            assert!(
+                row.iter().any(|row| reply.contains(row)),
+                "{exact}: {reply}"
+            );
         }
         for rounded in [
             "12345678901234567890123",
             "0.1234567890123456789",
             "18446744073709551617",
+            "99999999999999999999",
+            "100000000000000000001",
+            "1.0000000000000001",
+            "9007199254740993.0",
         ] {
-            let number: Value = serde_json::from_str(rounded).unwrap();
-            let reply = server.query_with(store, query, json!([number])).await;
-            assert_eq!(reply.code(), "invalid_argument", "{rounded}");
-            let nested = server
-                .query_with(store, query, json!([{"a": [number]}]))
-                .await;
-            assert_eq!(nested.code(), "invalid_argument", "{rounded}");
-            let text = server.query_with(store, query, json!([rounded])).await;
-            assert_eq!(text.rows(), json!([[rounded]]));
+            for params in [
+                format!("[{rounded}]"),
+                format!("[\"a\",{{\"a\":[{rounded}]}}]"),
+            ] {
+                let reply = ask(&params).await;
+                assert!(reply.starts_with("error: invalid_argument: "), "{reply}");
+                assert!(reply.contains(rounded), "{reply}");
+            }
+            let text = ask(&format!("[\"{rounded}\"]")).await;
+            assert!(text.contains(&format!("[\"{rounded}\"]")), "{text}");
         }
     }
+    server.write(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":\"query\",\"arguments\":{\"params\":[1e400]}}}\n").await;
+    let answer = server.receive().await;
+    assert_eq!(answer["id"], 1, "{answer}");
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("pass it as a string"), "{message}");
 }
 
 #[tokio::test]

@@ -26,10 +26,11 @@ async fn what_is_no_message_gets_the_right_error_and_the_server_lives_on() {
         "{{\"jsonrpc\": \"2.0\", \"id\": 9, \"method\": \"{}\"}}\n",
         "x".repeat(50_000_000)
     );
-    let lines: [(&[u8], i64, Value); 10] = [
+    let lines: [(&[u8], i64, Value); 11] = [
         (b"{\"jsonrpc\": \"2.0\", \n", -32700, Value::Null),
         (b"nonsense\n", -32700, Value::Null),
         (b"{\"jsonrpc\": \"2.0\", \"id\": 5, \"method\": \"\xff\xfe\"}\n", -32700, Value::Null),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 12, \"method\": \"tools/call\", \"params\": {\"name\": \"\\ud800\"}}\n", -32700, json!(12)),
         (huge.as_bytes(), -32600, Value::Null),
         (b"[]\n", -32600, Value::Null),
         (b"{\"id\": 6}\n", -32600, json!(6)),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use store::{Problem, nearest, or_list};
+use store::{Problem, and_list, nearest, or_list};
 
 /// What a deployment may permit. No permission implies another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -52,7 +52,7 @@ impl Permission {
 }
 
 fn all_names() -> String {
-    or_list(&Permission::ALL.map(Permission::name))
+    and_list(&Permission::ALL.map(Permission::name))
 }
 
 /// The permissions of a deployment; at least one.
@@ -136,11 +136,11 @@ mod tests {
                 ("unknown permission `raed`", "did you mean `read`?"),
                 (
                     "the permission `write` is not available in this version",
-                    "permissions of this version: `schema` or `read`"
+                    "permissions of this version: `schema` and `read`"
                 ),
                 (
                     "unknown permission `xyz`",
-                    "permissions of this version: `schema` or `read`"
+                    "permissions of this version: `schema` and `read`"
                 ),
             ]
         );

@@ -1,6 +1,6 @@
 //! What a caller may do, and how much. Decisions alone: nothing here reads, waits or writes.
 
-use store::{Code, Error, or_list};
+use store::{Code, Error, and_list};
 
 pub use crate::config::{Permission, Permissions};
 
@@ -34,7 +34,7 @@ impl Guard {
         }
         let message = format!("this deployment does not permit `{}`", permission.name());
         let permitted: Vec<&str> = self.permissions.iter().map(Permission::name).collect();
-        let hint = format!("it permits {}", or_list(&permitted));
+        let hint = format!("it permits {}", and_list(&permitted));
         Err(Error::new(Code::NotPermitted, message).with_hint(hint))
     }
 

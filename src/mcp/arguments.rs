@@ -1,28 +1,45 @@
 //! The arguments of a tool call, read one by one. What a client sends as `null` or `""` counts as
-//! absent, an exact number or boolean may come as text, and what no tool reads is refused.
+//! absent, an exact number or boolean may come as text, and what no tool reads or what was rounded on
+//! its way is refused.
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
-use store::{Code, Error, nearest, or_list};
+use store::{Code, Error, and_list, nearest, or_list};
 
-/// The arguments not read yet, and the names asked for.
+use super::digits::Rounded;
+
+/// The arguments not read yet.
+#[derive(Debug)]
 pub(super) struct Arguments {
     given: JsonObject,
-    known: Vec<&'static str>,
 }
 
 impl Arguments {
-    pub(super) fn new(given: Option<JsonObject>) -> Self {
+    /// The arguments of a call to a tool with these parameters. `rounded` is the number among them
+    /// that reading them rounded.
+    pub(super) fn of(
+        given: Option<JsonObject>,
+        parameters: &[&str],
+        rounded: Option<&Rounded>,
+    ) -> Result<Self, Error> {
         let mut given = given.unwrap_or_default();
         given.retain(|_, value| !value.is_null() && value.as_str() != Some(""));
-        Self {
-            given,
-            known: Vec::new(),
+        if let Some(name) = given
+            .keys()
+            .find(|name| !parameters.contains(&name.as_str()))
+        {
+            return Err(unknown(name, parameters));
         }
+        if let Some(Rounded(number)) = rounded {
+            let shown: String = number.chars().take(60).collect();
+            let message = format!("the number {shown} has more digits than a JSON number carries");
+            return Err(Error::new(Code::InvalidArgument, message)
+                .with_hint("pass it as a string: the store reads its digits from there"));
+        }
+        Ok(Self { given })
     }
 
-    fn take(&mut self, name: &'static str) -> Option<Value> {
-        self.known.push(name);
+    fn take(&mut self, name: &str) -> Option<Value> {
         self.given.shift_remove(name)
     }
 
@@ -67,24 +84,20 @@ impl Arguments {
             Some(other) => Err(wrong(name, "an array", &other)),
         }
     }
+}
 
-    /// Refuses what was given and not read.
-    pub(super) fn finish(self) -> Result<(), Error> {
-        let Some((name, _)) = self.given.iter().next() else {
-            return Ok(());
-        };
-        let close = nearest(name, self.known.iter().copied());
-        let hint = if self.known.is_empty() {
-            "this tool takes no parameters".to_owned()
-        } else if close.is_empty() {
-            format!("the parameters are {}", or_list(&self.known))
-        } else {
-            format!("did you mean {}?", or_list(&close))
-        };
-        let shown: String = name.chars().take(60).collect();
-        let message = format!("unknown parameter `{shown}`");
-        Err(Error::new(Code::InvalidArgument, message).with_hint(hint))
-    }
+fn unknown(name: &str, parameters: &[&str]) -> Error {
+    let close = nearest(name, parameters.iter().copied());
+    let hint = if parameters.is_empty() {
+        "this tool takes no parameters".to_owned()
+    } else if close.is_empty() {
+        format!("the parameters are {}", and_list(parameters))
+    } else {
+        format!("did you mean {}?", or_list(&close))
+    };
+    let shown: String = name.chars().take(60).collect();
+    let message = format!("unknown parameter `{shown}`");
+    Error::new(Code::InvalidArgument, message).with_hint(hint)
 }
 
 /// The integer that a JSON number is, also where it is written `10.0`.
@@ -113,7 +126,7 @@ mod tests {
     use serde_json::json;
 
     fn arguments(given: Value) -> Arguments {
-        Arguments::new(given.as_object().cloned())
+        Arguments::of(given.as_object().cloned(), &["a", "b", "limit"], None).unwrap()
     }
 
     #[test]
@@ -121,7 +134,6 @@ mod tests {
         let mut given = arguments(json!({"a": null, "b": ""}));
         assert_eq!(given.text("a"), Ok(None));
         assert_eq!(given.positive("b"), Ok(None));
-        assert_eq!(given.finish(), Ok(()));
     }
 
     #[test]
@@ -143,10 +155,27 @@ mod tests {
 
     #[test]
     fn unknown_parameters_are_refused_with_the_nearest() {
-        let mut given = arguments(json!({"stor": "erp"}));
-        assert_eq!(given.text("store"), Ok(None));
-        let error = given.finish().unwrap_err();
-        assert_eq!(error.message, "unknown parameter `stor`");
-        assert_eq!(error.hint.as_deref(), Some("did you mean `store`?"));
+        for (parameters, given, hint) in [
+            (&["store", "query"][..], "stor", "did you mean `store`?"),
+            (
+                &["store", "query"],
+                "sql",
+                "the parameters are `store` and `query`",
+            ),
+            (&[], "sql", "this tool takes no parameters"),
+        ] {
+            let given = json!({given: "erp"}).as_object().cloned();
+            let error = Arguments::of(given, parameters, None).unwrap_err();
+            assert_eq!(error.code, Code::InvalidArgument);
+            assert_eq!(error.hint.as_deref(), Some(hint));
+        }
+    }
+
+    #[test]
+    fn a_rounded_number_is_refused() {
+        let rounded = Rounded("1.0000000000000001".to_owned());
+        let error = Arguments::of(None, &["params"], Some(&rounded)).unwrap_err();
+        assert_eq!(error.code, Code::InvalidArgument);
+        assert!(error.message.contains("1.0000000000000001"));
     }
 }

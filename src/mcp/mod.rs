@@ -1,6 +1,7 @@
 //! The MCP surface: tools, results and the stdio transport. The only module that knows MCP.
 
 mod arguments;
+mod digits;
 mod fence;
 mod gateway;
 mod reply;
@@ -23,8 +24,9 @@ use gateway::Gateway;
 use server::Server;
 use stdio::Lines;
 
-/// How long closing may take, all in all.
-const CLOSE: Duration = Duration::from_millis(900);
+/// How long closing may take, all in all. It takes a few milliseconds where the stores answer; a client
+/// that ends a server waits two seconds for it before it kills.
+const CLOSE: Duration = Duration::from_millis(1800);
 
 /// Why serving ended other than by its client or a signal.
 #[derive(Debug, thiserror::Error)]

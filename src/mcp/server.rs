@@ -17,6 +17,7 @@ use store::{Code, Error};
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Arguments;
+use super::digits::Rounded;
 use super::gateway::Gateway;
 use super::reply::error_result;
 use super::tools;
@@ -43,7 +44,20 @@ impl Server {
         }
     }
 
-    async fn run(&self, request: CallToolRequestParams) -> Result<CallToolResult, ErrorData> {
+    /// The names of a tool's parameters.
+    fn parameters(&self, name: &str) -> Vec<&str> {
+        let tool = self.tools.iter().find(|tool| tool.name == name);
+        let properties = tool.and_then(|tool| tool.input_schema.get("properties")?.as_object());
+        properties.map_or_else(Vec::new, |properties| {
+            properties.keys().map(String::as_str).collect()
+        })
+    }
+
+    async fn run(
+        &self,
+        request: CallToolRequestParams,
+        rounded: Option<Rounded>,
+    ) -> Result<CallToolResult, ErrorData> {
         let name = request.name.as_ref();
         let Some(tool) = tools::Name::permitted(name, &self.gateway.guard) else {
             let shown: String = name.escape_debug().take(60).collect();
@@ -52,7 +66,11 @@ impl Server {
                 None,
             ));
         };
-        let arguments = Arguments::new(request.arguments);
+        let parameters = self.parameters(name);
+        let arguments = match Arguments::of(request.arguments, &parameters, rounded.as_ref()) {
+            Ok(arguments) => arguments,
+            Err(error) => return Ok(error_result(None, &error, self.gateway.results)),
+        };
         // A fault of ours ends its call, with an answer, and no other.
         let call = AssertUnwindSafe(tool.call(&self.gateway, arguments)).catch_unwind();
         let Ok(done) = call.await else {
@@ -100,9 +118,10 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let rounded = context.extensions.get::<Rounded>().cloned();
         // Dropping the call stops its query in the server.
         tokio::select! {
-            result = self.gateway.track(self.run(request)) => result.map(CallToolResponse::Complete),
+            result = self.gateway.track(self.run(request, rounded)) => result.map(CallToolResponse::Complete),
             () = context.ct.cancelled() => Err(cancelled()),
             () = self.stopping.cancelled() => Err(cancelled()),
         }

@@ -18,6 +18,8 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
+use super::digits;
+
 /// The longest line that is read. Statements are far shorter; parameters can be long.
 const LONGEST_LINE: usize = 4 * 1024 * 1024;
 
@@ -209,11 +211,11 @@ impl<R> Lines<R> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Understood::Nothing;
         }
-        let message = match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) {
+        let mut message = match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) {
             Ok(message) => message,
             Err(error) => return Understood::Refused(refusal(line, &error)),
         };
-        match &message {
+        match &mut message {
             JsonRpcMessage::Request(request) => {
                 if is_long(&request.id) {
                     let message = format!("an `id` has at most {LONGEST_ID} bytes");
@@ -234,6 +236,11 @@ impl<R> Lines<R> {
                 }
                 if begins_session(&request.request) {
                     self.opened = Opened::Yes;
+                }
+                if let ClientRequest::CallToolRequest(call) = &mut request.request
+                    && let Some(rounded) = digits::rounded(line)
+                {
+                    call.extensions.insert(rounded);
                 }
             }
             _ if self.opened == Opened::NotYet => return Understood::Nothing,
@@ -374,16 +381,22 @@ struct Head {
 }
 
 fn refusal(line: &[u8], error: &serde_json::Error) -> Vec<u8> {
-    if !error.is_data() {
-        let message = "the line is no JSON in UTF-8";
-        return error_line(None, ErrorCode::PARSE_ERROR, message);
-    }
-    let id = serde_json::from_slice::<Head>(line)
+    let head = std::str::from_utf8(line)
         .ok()
+        .and_then(|text| serde_json::from_str::<Head>(text).ok());
+    let id = head
         .and_then(|head| head.id)
         .and_then(|id| serde_json::from_value::<RequestId>(id).ok());
-    let message = "the line is no JSON-RPC 2.0 message";
-    error_line(id, ErrorCode::INVALID_REQUEST, message)
+    if error.is_data() {
+        let message = "the line is no JSON-RPC 2.0 message";
+        return error_line(id, ErrorCode::INVALID_REQUEST, message);
+    }
+    if error.to_string().starts_with("number out of range") {
+        let message = "a number is beyond what a double holds; pass it as a string";
+        return error_line(id, ErrorCode::INVALID_PARAMS, message);
+    }
+    let message = "the line is no JSON in UTF-8";
+    error_line(id, ErrorCode::PARSE_ERROR, message)
 }
 
 fn error_line(id: Option<RequestId>, code: ErrorCode, message: &str) -> Vec<u8> {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use store::{
     Code, Error, Probe, Problem, Profile, QueryRequest, Row, RowStream, Settings, Span, Store,
-    nearest, or_list, schema,
+    and_list, nearest, or_list, schema,
 };
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
@@ -30,7 +30,7 @@ const CONNECT: Duration = Duration::from_secs(5);
 const READ_ON: Duration = Duration::from_millis(100);
 
 /// How long closing may take.
-const CLOSE: Duration = Duration::from_millis(800);
+const CLOSE: Duration = Duration::from_millis(1700);
 
 /// All stores of a deployment.
 #[derive(Clone)]
@@ -110,7 +110,7 @@ impl Stores {
         let names = || self.iter().map(|handle| handle.profile().name.as_str());
         let close = nearest(name, names());
         let hint = if close.is_empty() {
-            format!("the stores are {}", or_list(&names().collect::<Vec<_>>()))
+            format!("the stores are {}", and_list(&names().collect::<Vec<_>>()))
         } else {
             format!("did you mean {}?", or_list(&close))
         };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use store::{Dsn, Problem, Settings, Store, nearest, or_list};
+use store::{Dsn, Problem, Settings, Store, and_list, nearest, or_list};
 
 type Open = fn(&str, &Dsn, Settings) -> Result<Arc<dyn Store>, Vec<Problem>>;
 
@@ -53,7 +53,7 @@ pub(super) fn open(
     } else if close.is_empty() {
         format!(
             "this build reads {}",
-            or_list(&schemes().collect::<Vec<_>>())
+            and_list(&schemes().collect::<Vec<_>>())
         )
     } else {
         format!("did you mean {}?", or_list(&close))

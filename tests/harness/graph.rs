@@ -1,5 +1,7 @@
 //! The graphs of the tests, and what their servers see: asked by HTTP, another way than the adapter's.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -53,14 +55,23 @@ impl Account {
         usize::try_from(count).unwrap()
     }
 
-    /// Ends its connections.
+    /// Ends its connections, and waits until the server has none of them.
     pub async fn break_connections(&self) {
-        cypher(&format!(
-            "CALL dbms.listConnections() YIELD connectionId, username WITH * WHERE username = '{}' \
-             CALL dbms.killConnection(connectionId) YIELD message RETURN count(message)",
+        let own = format!(
+            "CALL dbms.listConnections() YIELD connectionId, username WITH * WHERE username = '{}'",
             self.name
+        );
+        cypher(&format!(
+            "{own} CALL dbms.killConnection(connectionId) YIELD message RETURN count(message)"
         ))
         .await;
+        let gone = async {
+            while cypher(&format!("{own} RETURN count(*)")).await[0][0] != 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let waited = tokio::time::timeout(Duration::from_secs(10), gone).await;
+        waited.expect("killed connections end");
     }
 }
 

@@ -19,13 +19,10 @@ pub(crate) enum Phase<'a> {
 
 /// The store's error for what the driver said. Secrets of `dsn` are masked.
 pub(crate) fn translate(error: &Driver, phase: Phase<'_>, dsn: &Dsn) -> Error {
-    let mut translated = match error {
-        Driver::BadResponse(text) => from_server(text, phase),
-        other => from_driver(other),
-    };
-    translated.message = dsn.redact(&translated.message);
-    translated.hint = translated.hint.map(|hint| dsn.redact(&hint));
-    translated
+    match error {
+        Driver::BadResponse(text) => from_server(&dsn.redact(text), phase),
+        other => from_driver(other, dsn),
+    }
 }
 
 /// The time of the call is over.
@@ -55,7 +52,7 @@ pub(crate) fn number(error: &Error) -> Option<u32> {
         .ok()
 }
 
-fn from_driver(error: &Driver) -> Error {
+fn from_driver(error: &Driver, dsn: &Dsn) -> Error {
     let mut words = Vec::new();
     let mut source = std::error::Error::source(error);
     while let Some(inner) = source {
@@ -64,6 +61,7 @@ fn from_driver(error: &Driver) -> Error {
     }
     let all = words.join(": ");
     let what = words.pop().unwrap_or_else(|| error.to_string());
+    let what = dsn.redact(&what);
     let unreachable = Error::new(
         Code::StoreUnreachable,
         format!("the connection failed: {}", lower_first(&what)),

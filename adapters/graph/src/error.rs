@@ -64,9 +64,8 @@ pub(crate) fn of_connection(broken: &Broken) -> Error {
 
 /// There is no connection.
 pub(crate) fn of_refusal(refused: &Refused, place: &str, dsn: &Dsn) -> Error {
-    let unreachable = |message: String, hint: &str| {
-        Error::new(Code::StoreUnreachable, dsn.redact(&message)).with_hint(hint)
-    };
+    let unreachable =
+        |message: String, hint: &str| Error::new(Code::StoreUnreachable, message).with_hint(hint);
     match refused {
         Refused::Unreachable(error) => unreachable(
             format!("no connection to `{place}`: {}", words(error)),
@@ -108,8 +107,8 @@ pub(crate) fn of_refusal(refused: &Refused, place: &str, dsn: &Dsn) -> Error {
             } else {
                 "check the user and the password of the DSN"
             };
-            unreachable(plain(&failure.message, Begins::AtStart).0, hint)
-                .with_server_code(failure.code.clone())
+            let said = plain(&failure.message, Begins::AtStart).0;
+            unreachable(dsn.redact(&said), hint).with_server_code(failure.code.clone())
         }
     }
 }

@@ -65,13 +65,10 @@ pub(crate) fn translate(error: &sqlx::Error, phase: Phase<'_>, dsn: &Dsn) -> Err
     let server = error
         .as_database_error()
         .and_then(|e| e.try_downcast_ref::<PgDatabaseError>());
-    let mut translated = match server {
-        Some(server) => from_server(server, phase),
-        None => from_driver(error),
-    };
-    translated.message = dsn.redact(&translated.message);
-    translated.hint = translated.hint.map(|hint| dsn.redact(&hint));
-    translated
+    match server {
+        Some(server) => from_server(server, phase, dsn),
+        None => from_driver(error, dsn),
+    }
 }
 
 /// Whether the connection can still be used after this error.
@@ -114,7 +111,7 @@ pub(crate) fn sqlstate(error: &sqlx::Error) -> Option<String> {
         .map(|code| code.into_owned())
 }
 
-fn from_driver(error: &sqlx::Error) -> Error {
+fn from_driver(error: &sqlx::Error, dsn: &Dsn) -> Error {
     let message = match error {
         // The TLS library hands its own errors over as invalid data.
         sqlx::Error::Io(source) if source.kind() == std::io::ErrorKind::InvalidData => {
@@ -127,7 +124,7 @@ fn from_driver(error: &sqlx::Error) -> Error {
             )
         }
         sqlx::Error::Tls(source) => format!("TLS failed: {source}"),
-        other => lower_first(&other.to_string()),
+        other => lower_first(&dsn.redact(&other.to_string())),
     };
     let hint = match error {
         _ if message.starts_with("TLS failed") => {
@@ -139,15 +136,16 @@ fn from_driver(error: &sqlx::Error) -> Error {
     Error::new(Code::StoreUnreachable, message).with_hint(hint)
 }
 
-fn from_server(server: &PgDatabaseError, phase: Phase<'_>) -> Error {
+fn from_server(server: &PgDatabaseError, phase: Phase<'_>, dsn: &Dsn) -> Error {
     let mut message = lower_first(beginning(server.message()));
     if let Some(detail) = server.detail() {
         message.push_str("; ");
         message.push_str(&lower_first(beginning(detail).trim_end_matches('.')));
     }
     let (code, hint) = classify(server.code(), server.position().is_some(), phase);
-    let error = Error::new(code, message).with_server_code(server.code());
-    let error = match hint.map(str::to_owned).or(server.hint().map(str::to_owned)) {
+    let error = Error::new(code, dsn.redact(&message)).with_server_code(server.code());
+    let advice = server.hint().map(|hint| dsn.redact(hint));
+    let error = match hint.map(str::to_owned).or(advice) {
         Some(hint) => error.with_hint(hint),
         None => error,
     };

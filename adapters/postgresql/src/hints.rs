@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use sqlx::postgres::PgConnection;
 use store::schema::TableName;
-use store::{Error, nearest, or_list};
+use store::{Error, and_list, nearest, or_list};
 
 use crate::lexer::{Kind, tokens};
 use crate::schema::{column_names, table_names};
@@ -68,7 +68,7 @@ async fn missing_column(
     if all.is_empty() || all.len() > 30 {
         return Ok(error.with_hint("look at the table's columns with `schema`"));
     }
-    Ok(error.with_hint(format!("the tables of this query have {}", or_list(&all))))
+    Ok(error.with_hint(format!("the tables of this query have {}", and_list(&all))))
 }
 
 /// Every name a text could mean a table by.

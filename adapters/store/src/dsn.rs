@@ -150,7 +150,12 @@ impl Dsn {
         Params::of(&self.params)
     }
 
-    /// `text` with every secret of this DSN masked, also where it stands percent-encoded.
+    /// What a driver or a server says, with every secret of this DSN masked, also where it stands
+    /// percent-encoded. Never for words of our own.
+    ///
+    /// A secret that is a word, such as `password`, is masked only where a connection string has one:
+    /// behind `:` or `=`, or before `@`. Servers use words too, and a mask in place of one that
+    /// everybody knows would tell the secret.
     pub fn redact(&self, text: &str) -> String {
         let mut redacted = text.to_owned();
         let secret_params = self
@@ -164,10 +169,32 @@ impl Dsn {
                 continue;
             }
             let encoded = utf8_percent_encode(plain, RESERVED).to_string();
-            redacted = redacted.replace(plain, MASK).replace(&encoded, MASK);
+            redacted = if is_word(plain) {
+                mask_word(&redacted, plain)
+            } else {
+                redacted.replace(plain, MASK).replace(&encoded, MASK)
+            };
         }
         redacted
     }
+}
+
+/// Whether a secret could be a word of a sentence.
+fn is_word(secret: &str) -> bool {
+    secret.len() <= 16 && secret.chars().all(char::is_alphabetic)
+}
+
+fn mask_word(text: &str, word: &str) -> String {
+    let mut masked = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(word) {
+        masked.push_str(before);
+        let is_given = masked.ends_with([':', '=']) || after.starts_with('@');
+        masked.push_str(if is_given { MASK } else { word });
+        rest = after;
+    }
+    masked.push_str(rest);
+    masked
 }
 
 impl fmt::Display for Dsn {
@@ -330,6 +357,26 @@ mod tests {
             );
             assert!(shown.contains("sslmode=require&token=***"), "{shown}");
             assert!(!shown.contains("p@/") && !shown.contains("p%40") && !shown.contains("s3cr3t"));
+        }
+    }
+
+    #[test]
+    fn a_mask_tells_no_secret_that_is_a_word() {
+        for (secret, said, shown) in [
+            (
+                "password",
+                "password authentication failed for password=password",
+                "password authentication failed for password=***",
+            ),
+            ("e", "the server said e", "the server said e"),
+            (
+                "server",
+                "no server at bolt://u:server@h",
+                "no server at bolt://u:***@h",
+            ),
+        ] {
+            let dsn = Dsn::parse(&format!("bolt://u:{secret}@h")).unwrap();
+            assert_eq!(dsn.redact(said), shown);
         }
     }
 

@@ -26,7 +26,7 @@ pub use problem::Problem;
 pub use profile::{Finding, Kind, Probe, Profile, Settings, Severity};
 pub use query::{Event, Limits, QueryRequest, RowStream};
 pub use span::Span;
-pub use suggest::{nearest, or_list};
+pub use suggest::{and_list, nearest, or_list};
 pub use value::Value;
 
 /// One data store, as the gateway sees it.

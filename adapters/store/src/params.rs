@@ -3,7 +3,7 @@
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::problem::Problem;
-use crate::suggest::{nearest, or_list};
+use crate::suggest::{and_list, nearest, or_list};
 
 /// Reads a DSN's parameters by name, so that those nobody read can be refused.
 pub struct Params<'a> {
@@ -42,7 +42,7 @@ impl<'a> Params<'a> {
                 let problem = Problem::new(format!("unknown parameter `{key}`"));
                 let close = nearest(key, self.read.iter().copied());
                 if close.is_empty() {
-                    problem.with_hint(format!("known parameters: {}", or_list(&self.read)))
+                    problem.with_hint(format!("the parameters are {}", and_list(&self.read)))
                 } else {
                     problem.with_hint(format!("did you mean {}?", or_list(&close)))
                 }

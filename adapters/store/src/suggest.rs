@@ -35,13 +35,22 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Vec
         .collect()
 }
 
-/// Names in backticks, joined for a sentence: "`a`, `b` or `c`".
+/// Names in backticks, joined for a sentence that leaves a choice: "`a`, `b` or `c`".
 pub fn or_list(names: &[&str]) -> String {
+    list(names, "or")
+}
+
+/// Names in backticks, joined for a sentence that tells all: "`a`, `b` and `c`".
+pub fn and_list(names: &[&str]) -> String {
+    list(names, "and")
+}
+
+fn list(names: &[&str], joint: &str) -> String {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     match quoted.split_last() {
         None => String::new(),
         Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        Some((last, rest)) => format!("{} {joint} {last}", rest.join(", ")),
     }
 }
 
@@ -57,5 +66,6 @@ mod tests {
         assert!(nearest("xyz", known).is_empty());
         assert!(nearest(&"orders".repeat(100), known).is_empty());
         assert_eq!(or_list(&["a", "b", "c"]), "`a`, `b` or `c`");
+        assert_eq!(and_list(&["a", "b"]), "`a` and `b`");
     }
 }

@@ -78,7 +78,7 @@ impl Name {
     ) -> Result<Reply, Failure> {
         gateway.guard.require(self.permission())?;
         match self {
-            Self::Stores => stores::call(gateway, arguments).await,
+            Self::Stores => stores::call(gateway).await,
             Self::Schema => schema::call(gateway, arguments).await,
             Self::Query => query::call(gateway, arguments).await,
         }

@@ -82,9 +82,7 @@ pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<
     let failed = Failure::of(&name);
     let text = arguments.required_text("query").map_err(&failed)?;
     let params = arguments.array("params").map_err(&failed)?;
-    refuse_rounded(&params).map_err(&failed)?;
     let asked = arguments.positive("limit").map_err(&failed)?;
-    arguments.finish().map_err(&failed)?;
     gateway.guard.statement(&text).map_err(&failed)?;
     let limits = gateway.guard.limits();
     let request = QueryRequest {
@@ -132,36 +130,6 @@ pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<
         data,
         structured: rows.structured(&columns, flag),
     })
-}
-
-/// Refuses numbers that lost digits on their way here: JSON numbers arrive as doubles, which hold 15
-/// digits for sure.
-fn refuse_rounded(params: &[Value]) -> Result<(), Error> {
-    let Some(number) = params.iter().find_map(rounded) else {
-        return Ok(());
-    };
-    Err(Error::new(
-        Code::InvalidArgument,
-        format!(
-            "`params` holds a number of more digits than can be passed exactly (near {number})"
-        ),
-    )
-    .with_hint("pass it as a string: the store reads its digits from there"))
-}
-
-fn rounded(value: &Value) -> Option<&serde_json::Number> {
-    match value {
-        Value::Number(number) if number.is_f64() => {
-            let digits = number.to_string();
-            let mantissa = digits.split(['e', 'E']).next().unwrap_or_default();
-            let significant = mantissa.trim_start_matches(['-', '0', '.']);
-            let count = significant.chars().filter(char::is_ascii_digit).count();
-            (count > 15).then_some(number)
-        }
-        Value::Array(elements) => elements.iter().find_map(rounded),
-        Value::Object(members) => members.values().find_map(rounded),
-        _ => None,
-    }
 }
 
 async fn read(answer: &mut Answer, rows: &mut Rows) -> Result<Truncated, Error> {

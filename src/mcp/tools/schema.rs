@@ -113,7 +113,6 @@ pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<
         Some(text) => Cursor::read(&text).map_err(&failed)?,
         None => Cursor::default(),
     };
-    arguments.finish().map_err(&failed)?;
 
     let mut listing = Listing {
         gateway,

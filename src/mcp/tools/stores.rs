@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use store::Error;
 
 use super::{Description, Failure, parameters};
-use crate::mcp::arguments::Arguments;
 use crate::mcp::gateway::Gateway;
 use crate::mcp::reply::Reply;
 use crate::stores::Handle;
@@ -23,8 +22,7 @@ pub(super) fn described() -> Description {
     )
 }
 
-pub(super) async fn call(gateway: &Gateway, arguments: Arguments) -> Result<Reply, Failure> {
-    arguments.finish()?;
+pub(super) async fn call(gateway: &Gateway) -> Result<Reply, Failure> {
     let asked = gateway.stores.iter().map(entry);
     let entries: Vec<Value> = futures::future::join_all(asked).await;
     let count = entries.len();

@@ -1,12 +1,14 @@
 //! One connection to a server: from the socket to the login, and its requests and responses.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
+use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
@@ -177,7 +179,8 @@ impl Connection {
             Stream::Plain(socket) => socket,
             Stream::Encrypted(encrypted) => encrypted.get_ref().0,
         };
-        let read = socket.try_read(&mut [0; 1]);
+        // The runtime's own reading asks the system only after an event was seen, which can be late.
+        let read = SockRef::from(socket).peek(&mut [MaybeUninit::uninit()]);
         self.is_idle() && matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
 }

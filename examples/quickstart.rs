@@ -3,6 +3,7 @@
 //! `cargo run --example quickstart -- /absolute/path.db 'select 1'`
 
 use std::ffi::OsString;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use rhizodat::config::Config;
@@ -44,15 +45,20 @@ pub async fn ask(path: &str, text: &str) -> Result<Vec<String>, Box<dyn std::err
     Ok(lines)
 }
 
-#[allow(dead_code, clippy::print_stdout)]
+#[allow(dead_code, clippy::print_stdout, clippy::print_stderr)]
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Box<dyn std::error::Error>> {
+async fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let (Some(path), Some(text)) = (arguments.next(), arguments.next()) else {
-        return Err("usage: quickstart /absolute/path.db 'select …'".into());
+        eprintln!("usage: quickstart /absolute/path.db 'select …'");
+        return ExitCode::from(2);
     };
-    for line in ask(&path, &text).await? {
-        println!("{line}");
+    match ask(&path, &text).await {
+        Ok(lines) => println!("{}", lines.join("\n")),
+        Err(error) => {
+            eprintln!("error: {error}");
+            return ExitCode::FAILURE;
+        }
     }
-    Ok(())
+    ExitCode::SUCCESS
 }

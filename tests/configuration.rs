@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::harness::backends::variable;
 use crate::harness::client::command;
-use crate::harness::postgresql::Database;
+use crate::harness::postgresql::{self, Database};
 use crate::harness::sqlite::File;
 
 async fn run(arguments: &[&str], variables: &[(&str, &str)]) -> (Output, String, String) {
@@ -128,6 +128,19 @@ async fn check_tells_of_every_store_and_what_mends_it() {
     ] {
         assert!(stdout.contains(said), "no {said}: {stdout}");
     }
+
+    let writer = format!("{}_writes", database.name);
+    let mut admin = database.admin().await;
+    let grants = format!(
+        "create table t (); create role {writer} login password 'x'; grant insert on t to {writer}"
+    );
+    postgresql::run(&mut admin, &grants).await;
+    let writes = database.dsn(&format!("{writer}:x"));
+    let (output, stdout, _) = run(&["check"], &[("RHIZODAT_STORE_ERP", &writes)]).await;
+    assert_eq!(output.status.code(), Some(0), "{stdout}");
+    assert!(stdout.contains("may write tables"), "{stdout}");
+    let end = format!("drop owned by {writer}; drop role {writer}");
+    postgresql::run(&mut admin, &end).await;
 
     let bad = [
         good[0],

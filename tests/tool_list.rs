@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::harness::client::Server;
 use crate::harness::raw::{Raw, call};
 use crate::harness::sqlite::File;
 
@@ -57,6 +58,16 @@ async fn a_tool_that_is_not_permitted_is_absent_and_cannot_be_called() {
         ))
         .await;
     assert_eq!(answer["error"]["code"], -32602);
+    for (permissions, is_named) in [("read", false), ("schema,read", true)] {
+        let server = Server::start(&[
+            ("RHIZODAT_STORE_NOTES", dsn.as_str()),
+            ("RHIZODAT_MCP_PERMISSIONS", permissions),
+        ])
+        .await;
+        let reply = server.query("notes", "show tables").await;
+        assert_eq!(reply.text.contains("`schema`"), is_named, "{}", reply.text);
+        assert!(reply.text.contains("\nhint: "), "{}", reply.text);
+    }
 }
 
 #[tokio::test]
@@ -94,7 +105,7 @@ async fn structured_content_is_the_whole_result() {
         "create table t (a integer, b text); insert into t values (1, 'x'), (9007199254740993, null);",
     );
     let dsn = file.dsn();
-    let server = crate::harness::client::Server::start(&[
+    let server = Server::start(&[
         ("RHIZODAT_STORE_NOTES", &dsn),
         ("RHIZODAT_MCP_STRUCTURED", "1"),
     ])

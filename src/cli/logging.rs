@@ -8,8 +8,9 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::{LevelFilter, ParseError};
 use tracing_subscriber::util::{SubscriberInitExt, TryInitError};
 
-/// Libraries that tell at `info` what only their authors want to know.
-const QUIET: [&str; 2] = ["sqlx", "rmcp"];
+/// Libraries that tell more than what their users want to know, and the level that is of use: rmcp
+/// warns of every call that a client cancels.
+const QUIET: [(&str, LevelFilter); 2] = [("sqlx", LevelFilter::WARN), ("rmcp", LevelFilter::ERROR)];
 
 /// Why logging could not begin.
 #[derive(Debug, thiserror::Error)]
@@ -45,16 +46,15 @@ pub(crate) fn warn(warnings: &[Problem]) {
     }
 }
 
-/// The filter with [`QUIET`] libraries kept at `warn` where it would let more through and does not
-/// name them.
+/// The filter with [`QUIET`] libraries kept at their level where it would let more through and does
+/// not name them.
 fn quieted(filter: &str) -> Result<EnvFilter, ParseError> {
-    let asked = EnvFilter::try_new(filter)?;
-    if asked.max_level_hint() <= Some(LevelFilter::WARN) {
-        return Ok(asked);
-    }
+    let loudest = EnvFilter::try_new(filter)?.max_level_hint();
     let mut quieted = filter.to_owned();
-    for library in QUIET.iter().filter(|library| !filter.contains(**library)) {
-        quieted.push_str(&format!(",{library}=warn"));
+    for (library, level) in QUIET {
+        if loudest > Some(level) && !filter.contains(library) {
+            quieted.push_str(&format!(",{library}={level}"));
+        }
     }
     EnvFilter::try_new(quieted)
 }
@@ -67,10 +67,10 @@ mod tests {
     fn libraries_are_quiet_unless_they_are_named_and_never_louder_than_asked() {
         for (filter, effective) in [
             ("off", "off"),
-            ("warn", "warn"),
+            ("warn", "rmcp=error,warn"),
             ("error", "error"),
-            ("info", "sqlx=warn,rmcp=warn,info"),
-            ("debug,sqlx=trace", "sqlx=trace,rmcp=warn,debug"),
+            ("info", "sqlx=warn,rmcp=error,info"),
+            ("debug,sqlx=trace", "sqlx=trace,rmcp=error,debug"),
         ] {
             assert_eq!(quieted(filter).unwrap().to_string(), effective);
         }

@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 #[derive(Debug, Parser)]
 #[command(name = "rhizodat-mcp", version)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. `check` only fails: 0 all is well, 1 it is not."
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration. With `check`, 1 also stands for a wrong configuration."
 )]
 pub(crate) struct Arguments {
     /// Take from this file what the environment does not set
@@ -46,7 +46,7 @@ pub(crate) enum Command {
         #[arg(long)]
         json: bool,
         /// Print the reference of every variable instead
-        #[arg(long, hide = true, conflicts_with = "json")]
+        #[arg(long, conflicts_with = "json")]
         reference: bool,
     },
     /// Make two small databases and play a session against them

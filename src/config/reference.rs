@@ -9,7 +9,7 @@ const BEFORE: &str = "\
 
 rhizodat-mcp reads its configuration from environment variables, so that secrets stay out of command lines. At start
 every variable is checked, every problem is reported at once on standard error, and with any problem the program exits
-with code 2. A store that cannot be reached is not a problem: it is shown as down, and the next call tries again.
+with code 2 (`check` with 1, and it asks no store then). A store that cannot be reached is not a problem: it is shown as down, and the next call tries again.
 
 `rhizodat-mcp config` prints the configuration in effect, secrets masked, and where each value came from;
 `rhizodat-mcp check` also asks every store.

@@ -148,7 +148,8 @@ fn parse(text: &str) -> Result<Dsn, Problem> {
         )
         .with_hint("write a blank in a DSN as `%20`"));
     }
-    let dsn = Dsn::parse(text).map_err(|error| Problem::new(format!("its value {error}")))?;
+    let dsn = Dsn::parse(text)
+        .map_err(|error| Problem::new(format!("its value {error}")).with_hint(error.hint()))?;
     // `user:1/2@host` parses as the host `user`, port 1: the rest of the password would be shown
     // as a path.
     let after_scheme = text.split_once("://").map_or(text, |(_, rest)| rest);

@@ -289,6 +289,7 @@ fn a_dsn_that_is_wrong_is_named_and_never_repeated() {
         };
         assert_eq!(subject, "RHIZODAT_STORE_ERP");
         assert!(why.starts_with(message), "{why}");
+        assert!(problems.to_string().contains("hint: "), "{problems}");
         assert!(!problems.to_string().contains("cret"), "{problems}");
     }
     assert!(load(&[("RHIZODAT_STORE_MAIL", "sqlite:///home/a@b/my mail.db")]).is_ok());

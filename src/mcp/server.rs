@@ -21,6 +21,7 @@ use super::digits::Rounded;
 use super::gateway::Gateway;
 use super::reply::error_result;
 use super::tools;
+use crate::config::Permission;
 
 /// The server. Cheap to clone.
 #[derive(Clone)]
@@ -80,10 +81,27 @@ impl Server {
         Ok(match done {
             Ok(reply) => reply.into_result(),
             Err(failure) => {
-                let store = failure.store.as_deref();
-                error_result(store, &failure.error, self.gateway.results)
+                let error = self.permitted(failure.error);
+                error_result(failure.store.as_deref(), &error, self.gateway.results)
             }
         })
+    }
+
+    /// The error without the parts of its hint that name a tool that is not there.
+    fn permitted(&self, error: Error) -> Error {
+        if self.gateway.guard.allows(Permission::Schema) {
+            return error;
+        }
+        let hint = error.hint.as_deref().unwrap_or_default();
+        let of_use: Vec<&str> = hint
+            .split("; ")
+            .filter(|part| !part.contains("`schema`"))
+            .collect();
+        let hint = (!of_use.is_empty()).then(|| of_use.join("; "));
+        Error {
+            hint: hint.filter(|hint| !hint.is_empty()),
+            ..error
+        }
     }
 }
 

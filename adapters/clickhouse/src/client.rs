@@ -213,7 +213,7 @@ fn base(transport: &Transport, connect_timeout: Duration) -> Result<Client, Prob
                     .with_hint("name a file of authorities with `sslrootcert`")
             })?,
         Some(path) => {
-            let unread = |error: String| Problem::new(format!("`sslrootcert`: {error}"));
+            let unread = |error: String| Problem::of_file("sslrootcert", path, error);
             let mut roots = rustls::RootCertStore::empty();
             let certificates = CertificateDer::pem_file_iter(Path::new(path))
                 .map_err(|error| unread(error.to_string()))?;

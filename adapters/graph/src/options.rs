@@ -94,8 +94,13 @@ impl Options {
         let tls = trust.and_then(|trust| match client_config(&trust) {
             Ok(config) => Some(Arc::new(config)),
             Err(why) => {
-                let what = authorities.map_or("the system's certificates", |_| "`sslrootcert`");
-                problems.push(Problem::new(format!("{what} cannot be used: {why}")));
+                problems.push(match authorities {
+                    Some(path) => Problem::of_file("sslrootcert", path, why),
+                    None => {
+                        Problem::new(format!("the system's certificates cannot be used: {why}"))
+                            .with_hint("name a file of authorities with `sslrootcert`")
+                    }
+                });
                 None
             }
         });

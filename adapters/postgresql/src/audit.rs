@@ -71,7 +71,11 @@ pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sq
             pg_catalog.current_setting('{DIRECT}', true) IS NOT DISTINCT FROM 'on',
             pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000
                 AND pg_catalog.version() LIKE '%linux%',
-            pg_catalog.quote_ident(current_user)
+            pg_catalog.quote_ident(current_user),
+            EXISTS (SELECT FROM pg_catalog.pg_class c
+                WHERE c.relkind IN ('r', 'p', 'v', 'f')
+                AND c.relnamespace <> 'pg_catalog'::pg_catalog.regnamespace
+                AND pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'))
         FROM pg_catalog.pg_roles r WHERE r.rolname = current_user"
     );
     let row = sqlx::raw_sql(AssertSqlSafe(sql))
@@ -142,6 +146,11 @@ pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sq
             warnings.push(warning(
                 format!("the account `{user}` owns tables"),
                 "ALTER TABLE … OWNER TO another role: a reader owns nothing".to_owned(),
+            ));
+        } else if row.try_get(17)? {
+            warnings.push(warning(
+                format!("the account `{user}` may write tables; queries cannot, since they run in READ ONLY transactions"),
+                reader(&database, text(11)?.as_deref()),
             ));
         }
         if let Some(functions) = text(11)? {

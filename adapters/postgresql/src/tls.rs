@@ -132,10 +132,5 @@ fn binding(named: Option<&str>, problems: &mut Vec<Problem>) {
 
 fn unreadable(name: &str, path: &str) -> Option<Problem> {
     let error = std::fs::File::open(path).err()?;
-    Some(
-        Problem::new(format!(
-            "`{name}`: the file `{path}` cannot be read: {error}"
-        ))
-        .with_hint("check the path, and that the gateway's account may read the file"),
-    )
+    Some(Problem::of_file(name, path, error))
 }

@@ -19,7 +19,13 @@ pub(crate) fn page(session: &Session, request: &Request, ticket: &Ticket) -> Res
         names.retain(|(name, _)| name.name.eq_ignore_ascii_case(wanted));
     }
     if let Some(pattern) = &request.like {
-        names.retain(|(name, _)| pattern.fits(name));
+        // Queries may call the one schema by its name.
+        names.retain(|(name, _)| {
+            pattern.fits(&TableName {
+                schema: Some("main".to_owned()),
+                name: name.name.clone(),
+            })
+        });
     }
     if let Some(after) = &request.after {
         names.retain(|(name, _)| name > after);

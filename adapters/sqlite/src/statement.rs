@@ -156,7 +156,7 @@ fn bound(param: &serde_json::Value, place: usize) -> Result<Bound, Error> {
                         "parameter {place} is beyond the integers of SQLite, which have 64 bits"
                     ),
                 )
-                .with_hint("give it as text, or as a number with a decimal point"));
+                .with_hint("give it as text"));
             }
         },
         serde_json::Value::String(text) => Bound::Text(text.clone()),

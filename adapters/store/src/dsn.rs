@@ -48,20 +48,18 @@ pub struct Dsn {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DsnError {
     /// No `scheme://` at its start.
-    #[error("does not begin with a scheme such as `postgresql://` or `sqlite:///`")]
+    #[error("does not begin with a scheme and `://`")]
     NoScheme,
     /// An unencoded `#`.
-    #[error("holds an unencoded `#`; in a password write it as `%23`")]
+    #[error("holds an unencoded `#`")]
     Fragment,
     /// A `%` that begins no encoded byte, or bytes that are no UTF-8.
     #[error(
-        "holds a `%` that is not followed by two hexadecimal digits, or bytes that are no UTF-8; a literal `%` is written as `%25`"
+        "holds a `%` that is not followed by two hexadecimal digits, or bytes that are no UTF-8"
     )]
     Encoding,
     /// A port that is none.
-    #[error(
-        "holds a port that is no number from 1 to 65535; in a password write `/` as `%2F`, `?` as `%3F`, `:` as `%3A` and `@` as `%40`"
-    )]
+    #[error("holds a port that is no number from 1 to 65535")]
     Port,
     /// An IPv6 address without its closing bracket.
     #[error("holds an IPv6 address that is not closed by `]`")]
@@ -69,6 +67,24 @@ pub enum DsnError {
     /// The same parameter twice.
     #[error("gives the parameter `{0}` more than once")]
     Repeated(String),
+}
+
+impl DsnError {
+    /// What mends it.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::NoScheme => {
+                "a DSN is `scheme://…`; that of the SQLite file `/data/notes.db` is `sqlite:///data/notes.db`"
+            }
+            Self::Fragment => "write it as `%23`, also in a password",
+            Self::Encoding => "write a literal `%` as `%25`",
+            Self::Port => {
+                "in a password write `/` as `%2F`, `?` as `%3F`, `:` as `%3A` and `@` as `%40`"
+            }
+            Self::Bracket => "write it as `[::1]`",
+            Self::Repeated(_) => "give it once",
+        }
+    }
 }
 
 impl Dsn {

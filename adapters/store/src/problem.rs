@@ -18,6 +18,14 @@ impl Problem {
         }
     }
 
+    /// A parameter names a file that cannot be used.
+    pub fn of_file(parameter: &str, path: &str, why: impl std::fmt::Display) -> Self {
+        Self::new(format!(
+            "`{parameter}`: the file `{path}` cannot be read: {why}"
+        ))
+        .with_hint("check the path, and that the gateway's account may read the file")
+    }
+
     /// The same with what mends it.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {

@@ -64,7 +64,7 @@ async fn a_tool_that_is_not_permitted_is_absent_and_cannot_be_called() {
             ("RHIZODAT_MCP_PERMISSIONS", permissions),
         ])
         .await;
-        let reply = server.query("notes", "show tables").await;
+        let reply = server.query("notes", "pragma table_info(t)").await;
         assert_eq!(reply.text.contains("`schema`"), is_named, "{}", reply.text);
         assert!(reply.text.contains("\nhint: "), "{}", reply.text);
     }

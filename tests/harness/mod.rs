@@ -6,7 +6,7 @@ pub mod clickhouse;
 pub mod client;
 pub mod corpus;
 pub mod graph;
-pub mod own_neo4j;
+pub mod own_server;
 pub mod postgresql;
 pub mod proxy;
 pub mod raw;

@@ -86,23 +86,35 @@ async fn networks() -> [Network; 3] {
 impl Network {
     /// A server with this store, and one that has no network.
     async fn serve(&self, beside: &File) -> Server {
+        self.serve_within(beside, TIMEOUT).await
+    }
+
+    async fn serve_within(&self, beside: &File, timeout: &str) -> Server {
         Server::start(&[
             ("RHIZODAT_STORE_FAR", &self.dsn),
             ("RHIZODAT_STORE_NEAR", &beside.dsn()),
-            ("RHIZODAT_MCP_QUERY_TIMEOUT", TIMEOUT),
+            ("RHIZODAT_MCP_QUERY_TIMEOUT", timeout),
         ])
         .await
     }
 
     async fn ask(&self, server: &Server, query: &str) -> Reply {
-        let asked = server.query("far", query);
+        self.ask_as(server, "far", query).await
+    }
+
+    async fn ask_as(&self, server: &Server, name: &str, query: &str) -> Reply {
+        let asked = server.query(name, query);
         let answered = tokio::time::timeout(PATIENCE, asked).await;
         answered.unwrap_or_else(|_| panic!("no answer to {query}"))
     }
 
     /// The store answers, whole.
     async fn is_well(&self, server: &Server) {
-        let reply = self.ask(server, self.long).await;
+        self.is_well_as(server, "far").await;
+    }
+
+    async fn is_well_as(&self, server: &Server, name: &str) {
+        let reply = self.ask_as(server, name, self.long).await;
         assert_eq!(reply.note("row_count"), Some("500"), "{}", reply.text);
         assert_eq!(reply.note("truncated"), Some("false"));
     }
@@ -197,7 +209,8 @@ async fn a_store_that_comes_back_is_not_run_down() {
     for network in networks().await {
         let beside = notes();
         network.proxy.choose(Fault::CutAfter(0));
-        let server = network.serve(&beside).await;
+        // Long enough for 64 calls by turns, also on a slow machine.
+        let server = network.serve_within(&beside, "20s").await;
         let down = network.ask(&server, network.short).await;
         is_told(&down, &["store_unreachable"], Fault::CutAfter(0));
         network.proxy.choose(Fault::None);
@@ -209,5 +222,50 @@ async fn a_store_that_comes_back_is_not_run_down() {
         // At most one for each of the four places, and as many that are being cleaned up.
         let made = network.proxy.connections() - before;
         assert!(made <= 8, "{made} connections");
+    }
+}
+
+/// All kinds in one gateway, 64 calls in flight over them, and each kind hanging once.
+#[tokio::test]
+async fn a_hung_store_of_many_costs_its_own_calls_alone() {
+    let networks = networks().await;
+    let file = notes();
+    let beside = file.dsn();
+    let names = ["erp", "events", "graph"];
+    let variables = ["ERP", "EVENTS", "GRAPH"].map(|name| format!("RHIZODAT_STORE_{name}"));
+    let mut settings: Vec<(&str, &str)> = variables
+        .iter()
+        .map(String::as_str)
+        .zip(networks.iter().map(|network| network.dsn.as_str()))
+        .collect();
+    settings.push(("RHIZODAT_STORE_NEAR", &beside));
+    // Long enough for 16 calls of a store by turns, also on a slow machine.
+    settings.push(("RHIZODAT_MCP_QUERY_TIMEOUT", "6s"));
+    let server = Server::start(&settings).await;
+    let asked = || {
+        names
+            .into_iter()
+            .zip(networks.iter().map(|network| network.short))
+            .chain([("near", "select 1")])
+    };
+    for (name, query) in asked() {
+        assert_eq!(server.query(name, query).await.rows(), json!([[1]]));
+    }
+    for (hung, network) in names.into_iter().zip(&networks) {
+        network.proxy.choose(Fault::SilentAfter(0));
+        let calls = (0..16)
+            .flat_map(|_| asked())
+            .map(async |(name, query)| (name, server.query(name, query).await));
+        let all = tokio::time::timeout(PATIENCE, futures::future::join_all(calls));
+        for (name, reply) in all.await.expect("every call is answered") {
+            if name == hung {
+                let codes = ["timeout", "busy", "store_unreachable"];
+                assert!(codes.contains(&reply.code()), "{}", reply.text);
+            } else {
+                assert_eq!(reply.rows(), json!([[1]]), "{name} beside {hung}");
+            }
+        }
+        network.proxy.choose(Fault::None);
+        network.is_well_as(&server, hung).await;
     }
 }

@@ -4,9 +4,11 @@
 usage: server.py LIBRARY CONFIG DATA-DIRECTORY HTTP-PORT NATIVE-PORT
 """
 import ctypes
+import faulthandler
 import os
 import sys
 
+faulthandler.enable()
 library, config, data, http, native = sys.argv[1:6]
 os.makedirs(data, exist_ok=True)
 # The last statement never ends: the listeners live as long as it does.
@@ -32,5 +34,4 @@ chdb.chdb_result_error.restype = ctypes.c_char_p
 chdb.chdb_result_error.argtypes = [ctypes.c_void_p]
 result = chdb.chdb_query_cmdline(len(encoded), (ctypes.c_char_p * (len(encoded) + 1))(*encoded, None))
 error = chdb.chdb_result_error(result) if result else b"no result"
-if error:
-    sys.exit(error.decode(errors="replace"))
+sys.exit(error.decode(errors="replace") if error else "the statement that never ends has ended")

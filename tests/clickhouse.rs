@@ -1,9 +1,11 @@
 //! What is particular to ClickHouse, as an operator and an agent meet it: how it is reached, which
 //! accounts serve, what goes wrong and with which words, what its limits are.
 
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
 use crate::harness::backends::variable;
@@ -20,6 +22,22 @@ pub fn is_well_told(reply: &Reply, code: &str, words: &str) {
     }
 }
 
+/// What an HTTP port of ClickHouse says to a client that speaks TLS. The server itself is not asked:
+/// 26.7 ends when such a client is gone before its whole answer is written ("Terminate called for
+/// uncaught exception: I/O error: Broken pipe").
+async fn refusing_tls() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let _ = client.read(&mut [0; 1024]).await;
+            let refusal = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n";
+            let _ = client.write_all(refusal).await;
+        }
+    });
+    address
+}
+
 #[tokio::test]
 async fn a_clickhouse_that_cannot_be_reached_says_why() {
     let database = Database::create().await;
@@ -30,6 +48,7 @@ async fn a_clickhouse_that_cannot_be_reached_says_why() {
     drop(free);
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let silent_at = silent.local_addr().unwrap();
+    let plain_at = refusing_tls().await;
     let stores = [
         (
             "badly_keyed",
@@ -60,7 +79,7 @@ async fn a_clickhouse_that_cannot_be_reached_says_why() {
         ),
         (
             "tls_lacking",
-            format!("clickhouses://{READER}@{address}/{name}"),
+            format!("clickhouses://{READER}@{plain_at}/{name}"),
             "TLS",
         ),
     ];

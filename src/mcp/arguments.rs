@@ -32,7 +32,9 @@ impl Arguments {
         }
         if let Some(Rounded(number)) = rounded {
             let shown: String = number.chars().take(60).collect();
-            let message = format!("the number {shown} has more digits than a JSON number carries");
+            let message = format!(
+                "the number {shown} would be rounded: it is no 64-bit integer and no double"
+            );
             return Err(Error::new(Code::InvalidArgument, message)
                 .with_hint("pass it as a string: the store reads its digits from there"));
         }

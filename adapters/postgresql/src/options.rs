@@ -218,16 +218,27 @@ fn hosts(
     ports: Option<&str>,
     problems: &mut Vec<Problem>,
 ) -> Vec<Host> {
-    let listed = match addresses.or(names) {
-        None => dsn.hosts().to_vec(),
+    // An address stands for the host of the same place, whose port it keeps.
+    let authority = dsn.hosts();
+    let listed: Vec<Host> = match addresses.or(names) {
+        None => authority.to_vec(),
         Some(list) => list
             .split(',')
-            .map(|name| Host {
+            .enumerate()
+            .map(|(index, name)| Host {
                 name: name.to_owned(),
-                port: None,
+                port: match authority {
+                    [one] => one.port,
+                    many => many.get(index).and_then(|host| host.port),
+                },
             })
             .collect(),
     };
+    if authority.len() > 1 && listed.len() != authority.len() {
+        problems.push(Problem::new(
+            "`host` or `hostaddr` does not hold one place for each host before the path",
+        ));
+    }
     let mut hosts: Vec<Host> = listed
         .into_iter()
         .filter(|host| !host.name.is_empty())
@@ -314,6 +325,27 @@ mod tests {
             socket.targets[0].get_socket().unwrap().to_str(),
             Some("/run/postgresql")
         );
+    }
+
+    #[test]
+    fn an_address_keeps_the_port_of_its_host() {
+        for (text, expected) in [
+            ("u@h:1/d?hostaddr=::1", vec![("::1", 1)]),
+            ("u@h:1/d?host=g", vec![("g", 1)]),
+            ("u@h:1/d?host=g&port=2", vec![("g", 2)]),
+            (
+                "u@h:1,g/d?hostaddr=127.0.0.1,127.0.0.2",
+                vec![("127.0.0.1", 1), ("127.0.0.2", 5432)],
+            ),
+        ] {
+            let options = read(&format!("postgresql://{text}")).unwrap();
+            let targets = options.targets.iter();
+            let places: Vec<_> = targets
+                .map(|target| (target.get_host(), target.get_port()))
+                .collect();
+            assert_eq!(places, expected, "{text}");
+        }
+        assert!(read("postgresql://u@h,g/d?hostaddr=::1").is_err());
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod error;
 mod fence;
 mod frame;
 mod hints;
+mod hosts;
 mod lexer;
 mod literal;
 mod options;

@@ -5,8 +5,9 @@ use std::time::Duration;
 use secrecy::ExposeSecret as _;
 use sqlx::ConnectOptions as _;
 use sqlx::postgres::PgConnectOptions;
-use store::{Dsn, Host, Problem, or_list};
+use store::{Dsn, Problem, or_list};
 
+use crate::hosts::hosts;
 use crate::server_settings::server_settings;
 use crate::tls::Tls;
 
@@ -211,60 +212,6 @@ fn database(
     }
 }
 
-fn hosts(
-    dsn: &Dsn,
-    names: Option<&str>,
-    addresses: Option<&str>,
-    ports: Option<&str>,
-    problems: &mut Vec<Problem>,
-) -> Vec<Host> {
-    // An address stands for the host of the same place, whose port it keeps.
-    let authority = dsn.hosts();
-    let listed: Vec<Host> = match addresses.or(names) {
-        None => authority.to_vec(),
-        Some(list) => list
-            .split(',')
-            .enumerate()
-            .map(|(index, name)| Host {
-                name: name.to_owned(),
-                port: match authority {
-                    [one] => one.port,
-                    many => many.get(index).and_then(|host| host.port),
-                },
-            })
-            .collect(),
-    };
-    if authority.len() > 1 && listed.len() != authority.len() {
-        problems.push(Problem::new(
-            "`host` or `hostaddr` does not hold one place for each host before the path",
-        ));
-    }
-    let mut hosts: Vec<Host> = listed
-        .into_iter()
-        .filter(|host| !host.name.is_empty())
-        .collect();
-    if hosts.is_empty() {
-        hosts.push(Host {
-            name: "localhost".to_owned(),
-            port: dsn.hosts().first().and_then(|host| host.port),
-        });
-    }
-    let Some(ports) = ports else { return hosts };
-    let parsed: Result<Vec<u16>, _> = ports.split(',').map(str::parse).collect();
-    match parsed.as_deref() {
-        Ok([port]) => hosts.iter_mut().for_each(|host| host.port = Some(*port)),
-        Ok(many) if many.len() == hosts.len() => {
-            for (host, port) in hosts.iter_mut().zip(many) {
-                host.port = Some(*port);
-            }
-        }
-        _ => problems.push(Problem::new(
-            "`port` holds neither one number nor one for each host",
-        )),
-    }
-    hosts
-}
-
 /// One of several words. `default` where none is given, or one that is not known.
 fn choice<T: Copy>(
     name: &str,
@@ -325,27 +272,6 @@ mod tests {
             socket.targets[0].get_socket().unwrap().to_str(),
             Some("/run/postgresql")
         );
-    }
-
-    #[test]
-    fn an_address_keeps_the_port_of_its_host() {
-        for (text, expected) in [
-            ("u@h:1/d?hostaddr=::1", vec![("::1", 1)]),
-            ("u@h:1/d?host=g", vec![("g", 1)]),
-            ("u@h:1/d?host=g&port=2", vec![("g", 2)]),
-            (
-                "u@h:1,g/d?hostaddr=127.0.0.1,127.0.0.2",
-                vec![("127.0.0.1", 1), ("127.0.0.2", 5432)],
-            ),
-        ] {
-            let options = read(&format!("postgresql://{text}")).unwrap();
-            let targets = options.targets.iter();
-            let places: Vec<_> = targets
-                .map(|target| (target.get_host(), target.get_port()))
-                .collect();
-            assert_eq!(places, expected, "{text}");
-        }
-        assert!(read("postgresql://u@h,g/d?hostaddr=::1").is_err());
     }
 
     #[test]

@@ -26,13 +26,21 @@ async fn what_is_no_message_gets_the_right_error_and_the_server_lives_on() {
         "{{\"jsonrpc\": \"2.0\", \"id\": 9, \"method\": \"{}\"}}\n",
         "x".repeat(50_000_000)
     );
-    let lines: [(&[u8], i64, Value); 11] = [
+    let lines: [(&[u8], i64, Value); 19] = [
         (b"{\"jsonrpc\": \"2.0\", \n", -32700, Value::Null),
         (b"nonsense\n", -32700, Value::Null),
         (b"{\"jsonrpc\": \"2.0\", \"id\": 5, \"method\": \"\xff\xfe\"}\n", -32700, Value::Null),
         (b"{\"jsonrpc\": \"2.0\", \"id\": 12, \"method\": \"tools/call\", \"params\": {\"name\": \"\\ud800\"}}\n", -32700, json!(12)),
         (huge.as_bytes(), -32600, Value::Null),
         (b"[]\n", -32600, Value::Null),
+        (b"[1]\n", -32600, Value::Null),
+        (b"[\"abc\"]\n", -32600, Value::Null),
+        (b"[{\"jsonrpc\": \"2.0\", \"id\": 3, \"method\": \"ping\"}]\n", -32600, Value::Null),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": {\"$serde_json::private::RawValue\": \"4\"}, \"method\": \"ping\"}\n", -32602, Value::Null),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 21, \"method\": \"tools/call\", \"params\": {\"name\": \"query\", \"arguments\": {\"$serde_json::private::RawValue\": \"{}\"}}}\n", -32602, json!(21)),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 22, \"method\": \"tools/call\", \"params\": {\"name\": \"query\", \"arguments\": {\"store\": \"notes\", \"query\": \"select ?1\", \"params\": [{\"\\u0024serde_json::private::RawValue\": \"1.0000000000000001\"}]}}}\n", -32602, json!(22)),
+        (b"{\"jsonrpc\": \"2.0\", \"id\": 23, \"method\": \"tools/call\", \"params\": {\"name\": \"query\", \"arguments\": {\"$serde_json::private::RawValue\": \"{\"}}}\n", -32602, json!(23)),
+        (b"{\"$serde_json::private::RawValue\": 1, \n", -32700, Value::Null),
         (b"{\"id\": 6}\n", -32600, json!(6)),
         (b"{\"jsonrpc\": \"1.0\", \"id\": 7, \"method\": \"tools/list\"}\n", -32600, json!(7)),
         (b"{\"jsonrpc\": \"2.0\", \"id\": 8, \"method\": \"no/such\"}\n", -32601, json!(8)),
@@ -45,6 +53,22 @@ async fn what_is_no_message_gets_the_right_error_and_the_server_lives_on() {
         let shown = String::from_utf8_lossy(&line[..line.len().min(100)]).into_owned();
         assert_eq!(answer["error"]["code"], code, "{shown}: {answer}");
         assert_eq!(answer["id"], id, "{shown}: {answer}");
+    }
+    for method in [
+        "resources/list",
+        "prompts/get",
+        "logging/setLevel",
+        "no/such",
+    ] {
+        let request = json!({"jsonrpc": "2.0", "id": 13, "method": method,
+            "params": {"name": "x", "level": "info"}});
+        let answer = raw.ask(&request).await;
+        assert_eq!(answer["error"]["code"], -32601, "{answer}");
+        let told = answer["error"]["message"].as_str().unwrap();
+        assert!(
+            told.starts_with(&format!("there is no method `{method}`: ")),
+            "{told}"
+        );
     }
     raw.write(b"\n  \r\n").await;
     let answer = raw.ask(&call(11, "stores", json!({}))).await;
@@ -60,7 +84,9 @@ async fn calls_before_initialize_are_refused_and_the_session_can_still_begin() {
     raw.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
         .await;
     let early = raw.ask(&call(1, "stores", json!({}))).await;
-    assert!(early["error"]["code"].is_i64(), "{early}");
+    assert_eq!(early["error"]["code"], -32600, "{early}");
+    let told = early["error"]["message"].as_str().unwrap();
+    assert!(told.contains("send `initialize` first"), "{told}");
     // What belongs to no session ends no server either, and neither does a bad beginning.
     for stray in [
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),

@@ -4,7 +4,7 @@
 
 use rmcp::model::JsonObject;
 use serde_json::Value;
-use store::{Code, Error, and_list, nearest, or_list};
+use store::{Code, Error, Kind, and_list, nearest, or_list};
 
 use super::digits::Rounded;
 
@@ -16,11 +16,12 @@ pub(super) struct Arguments {
 
 impl Arguments {
     /// The arguments of a call to a tool with these parameters. `rounded` is the number among them
-    /// that reading them rounded.
+    /// that reading them rounded, and `kind` that of the store they name.
     pub(super) fn of(
         given: Option<JsonObject>,
         parameters: &[&str],
         rounded: Option<&Rounded>,
+        kind: Option<Kind>,
     ) -> Result<Self, Error> {
         let mut given = given.unwrap_or_default();
         given.retain(|_, value| !value.is_null() && value.as_str() != Some(""));
@@ -30,13 +31,8 @@ impl Arguments {
         {
             return Err(unknown(name, parameters));
         }
-        if let Some(Rounded(number)) = rounded {
-            let shown: String = number.chars().take(60).collect();
-            let message = format!(
-                "the number {shown} would be rounded: it is no 64-bit integer and no double"
-            );
-            return Err(Error::new(Code::InvalidArgument, message)
-                .with_hint("pass it as a string: the store reads its digits from there"));
+        if let Some(rounded) = rounded {
+            return Err(would_be_rounded(rounded, kind));
         }
         Ok(Self { given })
     }
@@ -88,6 +84,39 @@ impl Arguments {
     }
 }
 
+/// The error of a number that no JSON reader here holds, with what its store makes of a text.
+fn would_be_rounded(rounded: &Rounded, kind: Option<Kind>) -> Error {
+    let shown: String = rounded.text.chars().take(60).collect();
+    let place = &rounded.place;
+    let parameter = place.index.filter(|_| place.argument == "params");
+    let (subject, number) = match parameter {
+        Some(index) => (
+            format!("`params`: value {}: the number {shown}", index + 1),
+            index + 1,
+        ),
+        None => (format!("the number {shown}"), 1),
+    };
+    let message = format!("{subject} would be rounded: it is no 64-bit integer and no double");
+    let hint = match kind {
+        _ if parameter.is_none() => "write it with fewer digits".to_owned(),
+        Some(Kind::Postgresql) => format!(
+            "pass it as a string: PostgreSQL reads its digits from there as the parameter's type, such as `${number}::numeric`"
+        ),
+        // A text there is less than, equal to and greater than texts alone.
+        Some(Kind::Sqlite) => format!(
+            "SQLite's own numbers are 64-bit integers and doubles too: round it yourself, or pass it as a string and read it with `CAST(?{number} AS REAL)`; without the cast it is compared as text"
+        ),
+        Some(Kind::Clickhouse) => format!(
+            "pass it as a string: ClickHouse reads its digits from there as the parameter's type, such as `{{p{number}:Decimal(38, 18)}}`"
+        ),
+        Some(Kind::Graph) => format!(
+            "Cypher's own numbers are 64-bit integers and doubles too: round it yourself, or pass it as a string and read it with `toFloat(${number})`"
+        ),
+        None => "pass it as a string".to_owned(),
+    };
+    Error::new(Code::InvalidArgument, message).with_hint(hint)
+}
+
 fn unknown(name: &str, parameters: &[&str]) -> Error {
     let close = nearest(name, parameters.iter().copied());
     let hint = if parameters.is_empty() {
@@ -125,10 +154,11 @@ fn wrong(name: &str, wanted: &str, given: &Value) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mcp::tokens::Place;
     use serde_json::json;
 
     fn arguments(given: Value) -> Arguments {
-        Arguments::of(given.as_object().cloned(), &["a", "b", "limit"], None).unwrap()
+        Arguments::of(given.as_object().cloned(), &["a", "b", "limit"], None, None).unwrap()
     }
 
     #[test]
@@ -167,17 +197,38 @@ mod tests {
             (&[], "sql", "this tool takes no parameters"),
         ] {
             let given = json!({given: "erp"}).as_object().cloned();
-            let error = Arguments::of(given, parameters, None).unwrap_err();
+            let error = Arguments::of(given, parameters, None, None).unwrap_err();
             assert_eq!(error.code, Code::InvalidArgument);
             assert_eq!(error.hint.as_deref(), Some(hint));
         }
     }
 
     #[test]
-    fn a_rounded_number_is_refused() {
-        let rounded = Rounded("1.0000000000000001".to_owned());
-        let error = Arguments::of(None, &["params"], Some(&rounded)).unwrap_err();
-        assert_eq!(error.code, Code::InvalidArgument);
-        assert!(error.message.contains("1.0000000000000001"));
+    fn a_rounded_number_is_refused_with_what_its_store_makes_of_a_text() {
+        let told = |argument: &str, index, kind| {
+            let rounded = Rounded {
+                text: "1.0000000000000001".to_owned(),
+                place: Place {
+                    argument: argument.to_owned(),
+                    index,
+                },
+            };
+            let error = Arguments::of(None, &["params"], Some(&rounded), kind).unwrap_err();
+            assert_eq!(error.code, Code::InvalidArgument);
+            assert!(error.message.contains("1.0000000000000001"));
+            (error.message, error.hint.unwrap())
+        };
+        for (kind, words) in [
+            (Kind::Postgresql, "`$2::numeric`"),
+            (Kind::Sqlite, "`CAST(?2 AS REAL)`"),
+            (Kind::Clickhouse, "`{p2:Decimal(38, 18)}`"),
+            (Kind::Graph, "`toFloat($2)`"),
+        ] {
+            let (message, hint) = told("params", Some(1), Some(kind));
+            assert!(message.starts_with("`params`: value 2: "), "{message}");
+            assert!(hint.contains(words), "{hint}");
+        }
+        let (_, hint) = told("limit", None, Some(Kind::Sqlite));
+        assert_eq!(hint, "write it with fewer digits");
     }
 }

@@ -4,9 +4,16 @@
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A number of a call's arguments that a double does not hold, as it was written.
+use super::tokens::{Place, numbers};
+
+/// A number of a call's arguments that a double does not hold.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Rounded(pub(super) String);
+pub(super) struct Rounded {
+    /// As it was written.
+    pub(super) text: String,
+    /// Where it stands.
+    pub(super) place: Place,
+}
 
 #[derive(Deserialize)]
 struct Message<'a> {
@@ -29,43 +36,11 @@ pub(super) fn rounded(line: &[u8]) -> Option<Rounded> {
         Err(_) => text,
     };
     numbers(arguments)
-        .find(|number| !is_held(number))
-        .map(|number| Rounded(number.to_owned()))
-}
-
-/// The numbers in a JSON text, whose form was checked.
-fn numbers(json: &str) -> impl Iterator<Item = &str> {
-    let mut rest = json;
-    std::iter::from_fn(move || {
-        loop {
-            let start = rest.find(['"', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])?;
-            let from = rest.get(start..)?;
-            if let Some(string) = from.strip_prefix('"') {
-                rest = behind_string(string);
-                continue;
-            }
-            let is_part = |byte: u8| byte.is_ascii_digit() || b"+-.eE".contains(&byte);
-            let length = from.bytes().take_while(|&byte| is_part(byte)).count();
-            let (number, after) = from.split_at_checked(length)?;
-            rest = after;
-            return Some(number);
-        }
-    })
-}
-
-/// What follows the string that `text` is in the middle of.
-fn behind_string(text: &str) -> &str {
-    let mut bytes = text.bytes().enumerate();
-    while let Some((index, byte)) = bytes.next() {
-        match byte {
-            b'\\' => {
-                bytes.next();
-            }
-            b'"' => return text.get(index + 1..).unwrap_or_default(),
-            _ => {}
-        }
-    }
-    ""
+        .find(|number| !is_held(number.text))
+        .map(|number| Rounded {
+            text: number.text.to_owned(),
+            place: number.place,
+        })
 }
 
 /// Whether what a number is read as has all its digits: an integer of 64 bits, or the double whose
@@ -186,8 +161,8 @@ mod tests {
             ),
             ("null", None),
         ] {
-            let expected = found.map(|number| Rounded(number.to_owned()));
-            assert_eq!(rounded(line(arguments).as_bytes()), expected, "{arguments}");
+            let number = rounded(line(arguments).as_bytes()).map(|rounded| rounded.text);
+            assert_eq!(number.as_deref(), found, "{arguments}");
         }
     }
 }

@@ -4,10 +4,12 @@ mod arguments;
 mod digits;
 mod fence;
 mod gateway;
+mod refusals;
 mod reply;
 mod rows;
 mod server;
 mod stdio;
+mod tokens;
 mod tools;
 mod toon;
 

@@ -4,7 +4,7 @@
 use serde_json::{Value as Json, json};
 use store::{Code, Column, Error, Row, Value};
 
-use super::toon;
+use super::{tokens, toon};
 use crate::config::{Format, Results};
 
 /// The most cut cells that are listed one by one.
@@ -253,10 +253,14 @@ fn described(columns: &[Column]) -> Vec<Json> {
         .collect()
 }
 
-/// A value within structured content. A JSON document with a number that a double cannot hold is
-/// given as its text there: the document's own digits matter more than its shape.
+/// A value within structured content. A JSON document with a number that a double cannot hold, or
+/// with a key that its reader would take for its own, is given as its text there: what the document
+/// says matters more than its shape.
 fn structured_value(value: &Value) -> Json {
     let text = value.to_json();
+    if tokens::reserved_key(&text).is_some() {
+        return Json::String(text);
+    }
     match serde_json::from_str::<Json>(&text) {
         Ok(parsed) if !matches!(value, Value::Json(_)) || keeps_numbers(&text, &parsed) => parsed,
         _ => Json::String(text),
@@ -373,8 +377,17 @@ mod tests {
             structured_value(&raw("{\"a\": [1, \"2.50\"]}")),
             json!({"a": [1, "2.50"]})
         );
-        for text in ["{\"a\": 1.10}", "[12345678901234567890123]", "1e400"] {
+        for text in [
+            "{\"a\": 1.10}",
+            "[12345678901234567890123]",
+            "1e400",
+            "{\"$serde_json::private::RawValue\": \"[1]\"}",
+            "[{\"\\u0024serde_json::private::RawValue\": 1}]",
+        ] {
             assert_eq!(structured_value(&raw(text)), json!(text));
         }
+        let key = "$serde_json::private::RawValue".to_owned();
+        let object = Value::Object(vec![(key, Value::Text("[1]".to_owned()))]);
+        assert_eq!(structured_value(&object), json!(object.to_json()));
     }
 }

@@ -9,16 +9,17 @@ use rmcp::ErrorData;
 use rmcp::ServerHandler;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CustomRequest, CustomResult,
-    ErrorCode, Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities,
-    ServerConfig, Tool,
+    ErrorCode, Implementation, JsonObject, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::{RequestContext, RoleServer};
-use store::{Code, Error};
+use store::{Code, Error, Kind};
 use tokio_util::sync::CancellationToken;
 
 use super::arguments::Arguments;
 use super::digits::Rounded;
 use super::gateway::Gateway;
+use super::refusals::no_method;
 use super::reply::error_result;
 use super::tools;
 use crate::config::Permission;
@@ -54,6 +55,13 @@ impl Server {
         })
     }
 
+    /// The kind of the store that a call names.
+    fn kind(&self, arguments: Option<&JsonObject>) -> Option<Kind> {
+        let name = arguments?.get("store")?.as_str()?;
+        let handle = self.gateway.stores.get(name).ok()?;
+        Some(handle.profile().kind)
+    }
+
     async fn run(
         &self,
         request: CallToolRequestParams,
@@ -68,7 +76,9 @@ impl Server {
             ));
         };
         let parameters = self.parameters(name);
-        let arguments = match Arguments::of(request.arguments, &parameters, rounded.as_ref()) {
+        let kind = self.kind(request.arguments.as_ref());
+        let arguments = Arguments::of(request.arguments, &parameters, rounded.as_ref(), kind);
+        let arguments = match arguments {
             Ok(arguments) => arguments,
             Err(error) => return Ok(error_result(None, &error, self.gateway.results)),
         };
@@ -159,10 +169,9 @@ impl ServerHandler for Server {
             );
             return Err(ErrorData::invalid_params(message, None));
         }
-        let shown: String = request.method.chars().take(60).collect();
         Err(ErrorData::new(
             ErrorCode::METHOD_NOT_FOUND,
-            format!("there is no method `{shown}`"),
+            no_method(&request.method),
             None,
         ))
     }

@@ -12,13 +12,13 @@ use rmcp::model::{
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde::Deserialize;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::digits;
+use super::refusals::{before_session, error_line, refusal, reserved, say_which_methods};
 
 /// The longest line that is read. Statements are far shorter; parameters can be long.
 const LONGEST_LINE: usize = 4 * 1024 * 1024;
@@ -211,6 +211,9 @@ impl<R> Lines<R> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Understood::Nothing;
         }
+        if let Some(refused) = reserved(line) {
+            return Understood::Refused(refused);
+        }
         let mut message = match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) {
             Ok(message) => message,
             Err(error) => return Understood::Refused(refusal(line, &error)),
@@ -223,6 +226,16 @@ impl<R> Lines<R> {
                         None,
                         ErrorCode::INVALID_REQUEST,
                         &message,
+                    ));
+                }
+                if self.opened == Opened::NotYet
+                    && let Some(message) = before_session(&request.request)
+                {
+                    let id = Some(request.id.clone());
+                    return Understood::Refused(error_line(
+                        id,
+                        ErrorCode::INVALID_REQUEST,
+                        message,
                     ));
                 }
                 if !self.running.begin(&request.id) {
@@ -274,11 +287,14 @@ where
 
     fn send(
         &mut self,
-        item: TxJsonRpcMessage<RoleServer>,
+        mut item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let outgoing = self.outgoing.clone();
         let running = self.running.clone();
         async move {
+            if let JsonRpcMessage::Error(answer) = &mut item {
+                say_which_methods(&mut answer.error);
+            }
             let mut line = serde_json::to_vec(&item)?;
             line.push(b'\n');
             let sent = match outgoing {
@@ -372,38 +388,4 @@ async fn write_lines<W: AsyncWrite + Unpin>(
             return;
         }
     }
-}
-
-/// The parts of a message that an error answers to.
-#[derive(Deserialize)]
-struct Head {
-    id: Option<serde_json::Value>,
-}
-
-fn refusal(line: &[u8], error: &serde_json::Error) -> Vec<u8> {
-    let head = std::str::from_utf8(line)
-        .ok()
-        .and_then(|text| serde_json::from_str::<Head>(text).ok());
-    let id = head
-        .and_then(|head| head.id)
-        .and_then(|id| serde_json::from_value::<RequestId>(id).ok());
-    if error.is_data() {
-        let message = "the line is no JSON-RPC 2.0 message";
-        return error_line(id, ErrorCode::INVALID_REQUEST, message);
-    }
-    if error.to_string().starts_with("number out of range") {
-        let message = "a number is beyond what a double holds; pass it as a string";
-        return error_line(id, ErrorCode::INVALID_PARAMS, message);
-    }
-    let message = "the line is no JSON in UTF-8";
-    error_line(id, ErrorCode::PARSE_ERROR, message)
-}
-
-fn error_line(id: Option<RequestId>, code: ErrorCode, message: &str) -> Vec<u8> {
-    let error = serde_json::json!({
-        "jsonrpc": "2.0",
-        "id": id,
-        "error": {"code": code.0, "message": message},
-    });
-    format!("{error}\n").into_bytes()
 }

@@ -2,7 +2,7 @@
 //! and the server reads each text as one value of its type, whatever it holds.
 
 use serde_json::Value as Json;
-use store::{Code, Error};
+use store::{Code, Error, number_text};
 
 use crate::statement::Statement;
 
@@ -36,7 +36,8 @@ fn outer(value: &Json) -> String {
         Json::Null => "\\N".to_owned(),
         Json::String(text) => escaped(text, false),
         Json::Array(_) | Json::Object(_) => inner(value),
-        other => other.to_string(),
+        Json::Number(number) => number_text(number),
+        Json::Bool(truth) => truth.to_string(),
     }
 }
 
@@ -56,7 +57,8 @@ fn inner(value: &Json) -> String {
                 .collect();
             format!("{{{}}}", members.join(","))
         }
-        other => other.to_string(),
+        Json::Number(number) => number_text(number),
+        Json::Bool(truth) => truth.to_string(),
     }
 }
 
@@ -96,6 +98,8 @@ mod tests {
             (json!(null), "\\N"),
             (json!("it's\t\\\n"), "it's\\t\\\\\\n"),
             (json!(1.5), "1.5"),
+            (json!(-0.0), "-0"),
+            (json!([1e2]), "[100]"),
             (json!(true), "true"),
             (json!(["a'b", null, 1]), "['a\\'b',NULL,1]"),
             (json!({"k": [1]}), "{'k':[1]}"),

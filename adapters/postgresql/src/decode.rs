@@ -3,7 +3,6 @@
 
 use std::collections::HashMap;
 
-use base64::Engine as _;
 use serde_json::value::RawValue;
 use sqlx::postgres::types::Oid;
 use store::Value;
@@ -174,18 +173,4 @@ fn record(text: &str, undecodable: &dyn Fn() -> Undecodable) -> Result<Value, Un
         })
         .collect();
     Ok(Value::Object(members))
-}
-
-/// The literal text of `{"base64": "…"}`, as a parameter of type `bytea`.
-pub(crate) fn bytes_literal(base64: &str) -> Option<String> {
-    use std::fmt::Write as _;
-    let bytes = base64::engine::general_purpose::STANDARD
-        .decode(base64)
-        .ok()?;
-    let mut literal = String::with_capacity(2 + bytes.len() * 2);
-    literal.push_str("\\x");
-    for byte in bytes {
-        let _ = write!(literal, "{byte:02x}");
-    }
-    Some(literal)
 }

@@ -4,6 +4,7 @@
 mod cell;
 mod dsn;
 mod error;
+mod number;
 mod params;
 mod problem;
 mod profile;
@@ -21,6 +22,7 @@ use async_trait::async_trait;
 pub use cell::{Cell, Column, Row};
 pub use dsn::{Dsn, DsnError, Host};
 pub use error::{Code, Error, Position};
+pub use number::number_text;
 pub use params::Params;
 pub use problem::Problem;
 pub use profile::{Finding, Kind, Probe, Profile, Settings, Severity};

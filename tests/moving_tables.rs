@@ -65,6 +65,46 @@ async fn an_answer_that_moved_its_own_settings_is_none_also_where_bytes_cut_it()
             let refused = server.query("erp", &moving).await;
             assert_eq!(refused.code(), "query_rejected", "{rows}: {}", refused.text);
         }
+        // Put back before the end, where nothing would show.
+        for (name, moved, own, value) in [
+            ("DateStyle", "German", "ISO, MDY", "date '2024-01-02'"),
+            (
+                "DateStyle",
+                "SQL, DMY",
+                "ISO, MDY",
+                "'2024-01-02 03:04'::timestamp",
+            ),
+            (
+                "TimeZone",
+                "Asia/Tokyo",
+                "UTC",
+                "array['2024-01-02 03:04Z'::timestamptz]",
+            ),
+            (
+                "DateStyle",
+                "Postgres, MDY",
+                "ISO, MDY",
+                "tsrange('2024-01-02', null)",
+            ),
+            ("IntervalStyle", "postgres", "iso_8601", "interval '1 year'"),
+            ("bytea_output", "escape", "hex", "'x'::bytea"),
+        ] {
+            let moving = format!(
+                "select case g when 1 then mv('{name}', '{moved}') else mv('{name}', '{own}') end, {value} as moved
+                 from generate_series(1, 2) g"
+            );
+            let refused = server.query("erp", &moving).await;
+            assert_eq!(
+                refused.code(),
+                "undecodable_value",
+                "{name}: {}",
+                refused.text
+            );
+            assert!(refused.text.contains("column `moved`"), "{}", refused.text);
+        }
+        let moving = "select mv('client_encoding', 'LATIN1')";
+        let refused = server.query("erp", moving).await;
+        assert_eq!(refused.code(), "query_rejected", "{}", refused.text);
         let third = server.query("erp", "select (1.0 / 3)::float8").await;
         assert_eq!(third.rows(), json!([[1.0 / 3.0]]));
     }

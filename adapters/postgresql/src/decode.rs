@@ -60,13 +60,16 @@ fn decode_as(
             _ => None,
         },
         Form::Integer => text.parse().ok().map(Value::Integer),
-        Form::Float => text.parse().ok().map(Value::Float),
+        Form::Float => float(text).map(Value::Float),
         Form::Bytes => bytes(text).map(Value::Bytes),
         Form::Json => RawValue::from_string(text.to_owned()).ok().map(Value::Json),
         Form::Date => time::date(text).map(Value::Text),
+        Form::Time => time::time(text).map(Value::Text),
         Form::TimeWithZone => time::time_with_zone(text).map(Value::Text),
         Form::Timestamp => time::timestamp(text).map(Value::Text),
         Form::TimestampWithZone => time::timestamp_with_zone(text).map(Value::Text),
+        Form::Interval => time::interval(text).map(Value::Text),
+        Form::Range(bound) => time::range(text, *bound).map(Value::Text),
         Form::Domain { base } => return decode_within(text, *base, types, depth),
         Form::Array { element, delimiter } => {
             return array(text, *element, *delimiter, types, depth, &undecodable);
@@ -77,6 +80,21 @@ fn decode_as(
         Form::Record => return record(text, &undecodable),
     };
     value.ok_or_else(undecodable)
+}
+
+/// Digits, or one of the three words that the server has for what has none.
+fn float(text: &str) -> Option<f64> {
+    let is_written = match text.strip_prefix('-').unwrap_or(text) {
+        "Infinity" => true,
+        "NaN" => !text.starts_with('-'),
+        number => {
+            number.starts_with(|first: char| first.is_ascii_digit())
+                && number
+                    .bytes()
+                    .all(|b| b.is_ascii_digit() || b".e+-".contains(&b))
+        }
+    };
+    is_written.then(|| text.parse().ok()).flatten()
 }
 
 /// `\x` and two hexadecimal digits a byte.
@@ -173,4 +191,28 @@ fn record(text: &str, undecodable: &dyn Fn() -> Undecodable) -> Result<Value, Un
         })
         .collect();
     Ok(Value::Object(members))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_float_is_written_as_the_server_does() {
+        for (text, value) in [
+            ("0.1", 0.1),
+            ("-0", -0.0),
+            ("1e+300", 1e300),
+            ("5e-324", 5e-324),
+            ("-Infinity", f64::NEG_INFINITY),
+        ] {
+            assert_eq!(float(text).map(f64::to_bits), Some(value.to_bits()));
+        }
+        assert!(float("NaN").is_some_and(f64::is_nan));
+        for text in [
+            "", "inf", "nan", "-NaN", "+1", ".5", "1,5", "infinity", "1e",
+        ] {
+            assert_eq!(float(text), None, "{text}");
+        }
+    }
 }

@@ -11,7 +11,8 @@ use crate::audit::Account;
 use crate::params::quote;
 
 /// The settings that the text form of values depends on, and what they are set to.
-const TEXT_FORM: [(&str, &str); 5] = [
+const TEXT_FORM: [(&str, &str); 6] = [
+    ("client_encoding", "UTF8"),
     ("TimeZone", "UTC"),
     ("DateStyle", "ISO, MDY"),
     ("IntervalStyle", "iso_8601"),
@@ -51,7 +52,7 @@ impl Mistrust {
                 Code::QueryRejected,
                 "the query changed the settings that the text form of its answer depends on",
             )
-            .with_hint("leave out what sets TimeZone, DateStyle, IntervalStyle, bytea_output or extra_float_digits; use `AT TIME ZONE` or `to_char`"),
+            .with_hint("leave out what sets client_encoding, TimeZone, DateStyle, IntervalStyle, bytea_output or extra_float_digits; use `AT TIME ZONE` or `to_char`"),
             Self::OtherProcess => Error::new(
                 Code::StoreUnreachable,
                 "the server gave the connection another session, as a pooler does",

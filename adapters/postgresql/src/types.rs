@@ -8,6 +8,8 @@ use sqlx::postgres::PgConnection;
 use sqlx::postgres::types::Oid;
 use sqlx::{AssertSqlSafe, Row as _};
 
+use crate::time::Bound;
+
 /// What the text form of a type means.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Form {
@@ -17,9 +19,13 @@ pub(crate) enum Form {
     Bytes,
     Json,
     Date,
+    Time,
     TimeWithZone,
     Timestamp,
     TimestampWithZone,
+    Interval,
+    /// A range of moments, or several.
+    Range(Bound),
     Array {
         element: Oid,
         delimiter: char,
@@ -203,6 +209,11 @@ fn built_in(oid: Oid) -> Form {
         17 => Form::Bytes,
         114 | 3802 => Form::Json,
         1082 => Form::Date,
+        1083 => Form::Time,
+        1186 => Form::Interval,
+        3908 | 4533 => Form::Range(Bound::Timestamp),
+        3910 | 4534 => Form::Range(Bound::TimestampWithZone),
+        3912 | 4535 => Form::Range(Bound::Date),
         1266 => Form::TimeWithZone,
         1114 => Form::Timestamp,
         1184 => Form::TimestampWithZone,

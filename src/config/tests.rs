@@ -215,7 +215,13 @@ fn a_password_comes_from_one_place_and_goes_nowhere() {
     let empty = file("\n");
     let empty_path = empty.path().to_str().unwrap();
     let in_parameter = ("RHIZODAT_STORE_ERP", "postgresql://db/erp?password=ss$word");
+    let twice = (ERP.0, "postgresql://reader:one@db/erp?password=two");
     for (variables, subject, message) in [
+        (
+            vec![twice],
+            twice.0,
+            "its value has a password before its host and another as the parameter `password`",
+        ),
         (
             vec![encoded, password],
             password.0,

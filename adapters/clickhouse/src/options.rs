@@ -71,7 +71,14 @@ impl Options {
             problems.push(Problem::new("names a host that is no name and no address"));
         }
         let path = dsn.path().strip_prefix('/').unwrap_or(dsn.path());
-        let database = params.text("database").unwrap_or(path);
+        let param = params.text("database");
+        if param.is_some_and(|name| !path.is_empty() && name != path) {
+            problems.push(
+                Problem::new("names one database in its path and another as `database`")
+                    .with_hint("keep one of them"),
+            );
+        }
+        let database = param.unwrap_or(path);
         let allowed = allowed(params.text("allow_table_functions"), &mut problems);
         let max_memory_usage = params.text("max_memory_usage").and_then(|text| {
             let bytes = bytes(text);

@@ -198,6 +198,12 @@ fn database(
     problems: &mut Vec<Problem>,
 ) -> String {
     let path = dsn.path().strip_prefix('/').unwrap_or(dsn.path());
+    if param.is_some_and(|name| !path.is_empty() && name != path) {
+        problems.push(
+            Problem::new("names one database in its path and another as `dbname`")
+                .with_hint("keep one of them"),
+        );
+    }
     let named = param.unwrap_or(path);
     if named.contains('/') {
         problems.push(
@@ -300,6 +306,7 @@ mod tests {
                 "`channel_binding=require` cannot",
             ),
             ("keepalives_idle=x", "`keepalives_idle` is no number"),
+            ("dbname=e", "names one database in its path"),
         ] {
             let problems = mode(&format!("postgresql://u@h/d?{parameters}")).unwrap_err();
             assert_eq!(problems.len(), 1, "{parameters}: {problems:?}");

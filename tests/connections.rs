@@ -272,3 +272,59 @@ async fn a_pooler_gets_back_sessions_without_a_trace() {
         (0, "0".to_owned())
     );
 }
+
+#[tokio::test]
+async fn time_outs_of_the_account_and_the_dsn_count_where_they_are_stricter() {
+    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
+    let mut admin = database.admin().await;
+    let direct = database.reader();
+    let pooler = variable("RHIZODAT_TEST_PGBOUNCER");
+    let (address, _) = pooler.rsplit_once('/').unwrap();
+    let pooled = format!("{address}/{}", database.name);
+    let options = format!("{direct}?options=-c%20statement_timeout=700ms%20-c%20lock_timeout=2min");
+    let shown = "select current_setting('statement_timeout'), current_setting('lock_timeout'),
+                 current_setting('idle_in_transaction_session_timeout')";
+    for (settings, dsn, expected) in [
+        ([0, 0, 0], &direct, ["10s", "3s", "70s"]),
+        ([0, 0, 0], &options, ["700ms", "3s", "70s"]),
+        ([900, 400, 5000], &direct, ["900ms", "400ms", "5s"]),
+        ([900, 400, 5000], &options, ["700ms", "3s", "5s"]),
+        ([900, 400, 5000], &pooled, ["900ms", "400ms", "5s"]),
+        ([900_000, 900_000, 900_000], &pooled, ["10s", "3s", "70s"]),
+    ] {
+        let names = [
+            "statement_timeout",
+            "lock_timeout",
+            "idle_in_transaction_session_timeout",
+        ];
+        for (name, milliseconds) in names.iter().zip(settings) {
+            let set = format!(
+                "alter role rhizodat_reader in database {} set {name} = {milliseconds}",
+                database.name
+            );
+            run(&mut admin, &set).await;
+        }
+        // The pooler's sessions of before have the settings of before.
+        run(
+            &mut admin,
+            "select pg_terminate_backend(pid) from pg_stat_activity
+             where datname = current_database() and usename = 'rhizodat_reader'",
+        )
+        .await;
+        let server = Server::start(&[("RHIZODAT_STORE_ERP", dsn.as_str())]).await;
+        let rows = server.query("erp", shown).await.rows();
+        // A time-out of a call, behind a pooler, is what is left of it.
+        let found = rows[0].as_array().unwrap().iter();
+        for (found, expected) in found.zip(expected) {
+            let is_ours = expected == "10s" || expected == "70s";
+            let found = found.as_str().unwrap();
+            assert!(found == expected || is_ours && dsn == &pooled, "{rows}");
+        }
+        if expected[0].ends_with("ms") {
+            let begun = std::time::Instant::now();
+            let slow = server.query("erp", "select pg_sleep(5)").await;
+            assert_eq!(slow.code(), "timeout", "{}", slow.text);
+            assert!(begun.elapsed() < Duration::from_secs(3));
+        }
+    }
+}

@@ -4,6 +4,8 @@ use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Row as _};
 use store::{Finding, Severity};
 
+use crate::time_outs::TimeOuts;
+
 /// The server and the account that reads it.
 #[derive(Debug)]
 pub(crate) struct Account {
@@ -18,6 +20,8 @@ pub(crate) struct Account {
     pub(crate) is_direct: bool,
     /// Whether the server can look by itself whether its client is still there.
     pub(crate) notices_departure: bool,
+    /// The time-outs of its sessions, where they have some.
+    pub(crate) time_outs: TimeOuts,
     /// What makes the account unsafe for strangers' queries.
     pub(crate) dangers: Vec<Finding>,
     /// What the operator should know besides.
@@ -40,6 +44,7 @@ const EFFECTS: &str = "'pg_logical_emit_message','pg_terminate_backend',\
 
 /// Asks who the account is and what it may do.
 pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sqlx::Error> {
+    let time_outs = TimeOuts::DEFAULTS;
     let sql = format!(
         "SELECT pg_catalog.current_setting('server_version'), current_user::pg_catalog.text,
             pg_catalog.pg_is_in_recovery(),
@@ -75,7 +80,8 @@ pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sq
             EXISTS (SELECT FROM pg_catalog.pg_class c
                 WHERE c.relkind IN ('r', 'p', 'v', 'f')
                 AND c.relnamespace <> 'pg_catalog'::pg_catalog.regnamespace
-                AND pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'))
+                AND pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')),
+            ({time_outs})
         FROM pg_catalog.pg_roles r WHERE r.rolname = current_user"
     );
     let row = sqlx::raw_sql(AssertSqlSafe(sql))
@@ -167,6 +173,7 @@ pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sq
         process: row.try_get(13)?,
         is_direct: row.try_get(14)?,
         notices_departure: row.try_get(15)?,
+        time_outs: TimeOuts::of_session(&text(18)?.unwrap_or_default()),
         user,
         dangers,
         warnings,

@@ -13,6 +13,7 @@ use crate::audit::{self, Account};
 use crate::error::{Phase, translate};
 use crate::options::{Options, UnsafeRole, WantedServer};
 use crate::settings::set_up_sql;
+use crate::time_outs::{TimeOuts, within};
 
 /// How long a farewell may take before a connection is simply dropped.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -34,6 +35,8 @@ pub(crate) struct Connected {
     pub(crate) session: ServerSession,
     /// The host it goes to.
     pub(crate) host: HostIndex,
+    /// What others have set, which ours are never longer than.
+    pub(crate) time_outs: TimeOuts,
 }
 
 /// A host, by its place in the DSN.
@@ -76,21 +79,24 @@ impl Connector {
             return Err(Error::new(Code::UnsafeRole, danger.problem.clone())
                 .with_hint("`rhizodat-mcp check` prints the SQL that makes a reader"));
         }
+        let time_outs = account.time_outs.stricter(self.options.time_outs);
         if !account.is_direct {
             return Ok(Connected {
                 connection,
                 session: ServerSession::Pooled,
                 host,
+                time_outs,
             });
         }
         let session = ServerSession::Own {
             process: account.process,
-            statement_timeout: self.settings.call_timeout,
+            statement_timeout: within(self.settings.call_timeout, time_outs.statement),
         };
         let set_up = set_up_sql(
             self.options.search_path.as_deref(),
             &self.settings,
             &account,
+            time_outs,
         );
         let done = sqlx::raw_sql(AssertSqlSafe(set_up)).execute(&mut connection);
         match tokio::time::timeout(timeout, done).await {
@@ -98,6 +104,7 @@ impl Connector {
                 connection,
                 session,
                 host,
+                time_outs,
             }),
             Ok(Err(error)) => Err(translate(&error, Phase::Connect, &self.dsn)),
             Err(_) => Err(Error::new(

@@ -23,6 +23,7 @@ mod server_settings;
 mod session;
 mod settings;
 mod time;
+mod time_outs;
 mod tls;
 mod types;
 mod wrap;

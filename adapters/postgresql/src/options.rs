@@ -9,6 +9,7 @@ use store::{Dsn, Problem, or_list};
 
 use crate::hosts::hosts;
 use crate::server_settings::server_settings;
+use crate::time_outs::TimeOuts;
 use crate::tls::Tls;
 
 /// What a DSN asks for.
@@ -22,6 +23,8 @@ pub(crate) struct Options {
     pub(crate) search_path: Option<String>,
     /// What is done about an account that can do more than read.
     pub(crate) unsafe_role: UnsafeRole,
+    /// The time-outs that the DSN's `options` set.
+    pub(crate) time_outs: TimeOuts,
     /// How long a connection may take to be made, where the DSN says.
     pub(crate) connect_timeout: Option<Duration>,
 }
@@ -183,6 +186,7 @@ impl Options {
             .collect();
         Ok(Self {
             targets,
+            time_outs: TimeOuts::of_options(&settings),
             wanted,
             search_path,
             unsafe_role,

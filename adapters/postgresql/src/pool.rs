@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::connect::{Connected, Connector, HostIndex, ServerSession, part};
 use crate::error::{Phase, translate};
+use crate::time_outs::TimeOuts;
 
 /// A connection unused for this long is closed instead of reused: firewalls forget it silently.
 const OLDEST_IDLE: Duration = Duration::from_secs(300);
@@ -38,6 +39,7 @@ pub(crate) struct Lease {
     pub(crate) connection: PgConnection,
     pub(crate) session: ServerSession,
     pub(crate) host: HostIndex,
+    pub(crate) time_outs: TimeOuts,
     pub(crate) origin: Origin,
     pub(crate) runtime: Handle,
     _place: OwnedSemaphorePermit,
@@ -89,6 +91,7 @@ impl Pool {
             connection: connected.connection,
             session: connected.session,
             host: connected.host,
+            time_outs: connected.time_outs,
             origin,
             runtime: Handle::current(),
             _place: place,
@@ -101,6 +104,7 @@ impl Pool {
             connection: lease.connection,
             session: lease.session,
             host: lease.host,
+            time_outs: lease.time_outs,
         });
     }
 

@@ -17,6 +17,7 @@ use crate::error::{Phase, Times, found_dead, is_huge, keeps_connection, sqlstate
 use crate::frame::Frame;
 use crate::pool::{Lease, Origin, Pool};
 use crate::settings::{begin_own_sql, begin_pooled_sql};
+use crate::time_outs::within;
 pub(crate) use describe::Described;
 use ending::{cancel, clean_up};
 
@@ -75,13 +76,14 @@ impl Session {
             begun = begin_on(pool, &mut lease, timeout, lock_timeout).await;
         }
         let dsn = &pool.connector.dsn;
+        let allowed = within(timeout, lease.time_outs.statement);
         let process = begun.map_err(|error| translate(&error, Phase::Connect, dsn))?;
         Ok(Self {
             lease: Some(lease),
             pool: Arc::clone(pool),
             process,
             started: Instant::now(),
-            timeout,
+            timeout: allowed,
             stage: Stage::Begun,
             prepared: Vec::new(),
             keeps: Keeps::Connection,
@@ -196,7 +198,7 @@ async fn begin_on(
     lock_timeout: Duration,
 ) -> Result<i32, sqlx::Error> {
     let search_path = pool.connector.options.search_path.as_deref();
-    let pooled = begin_pooled_sql(search_path, timeout, lock_timeout);
+    let pooled = begin_pooled_sql(search_path, timeout, lock_timeout, lease.time_outs);
     let begin = match lease.session {
         ServerSession::Own {
             statement_timeout, ..

@@ -9,6 +9,7 @@ use store::{Code, Error, Settings};
 
 use crate::audit::Account;
 use crate::params::quote;
+use crate::time_outs::{TimeOuts, within};
 
 /// The settings that the text form of values depends on, and what they are set to.
 const TEXT_FORM: [(&str, &str); 6] = [
@@ -80,7 +81,8 @@ pub(crate) fn check(row: &PgRow, process: i32) -> Result<(), Mistrust> {
 }
 
 /// What every session of ours is set to, whether once or in each transaction.
-fn settings(lock_timeout: Duration) -> Vec<(&'static str, String)> {
+fn settings(lock_timeout: Duration, others: TimeOuts) -> Vec<(&'static str, String)> {
+    let lock_timeout = within(lock_timeout, others.lock);
     let mut settings = vec![
         ("lock_timeout", lock_timeout.as_millis().max(1).to_string()),
         ("standard_conforming_strings", "on".to_owned()),
@@ -91,13 +93,18 @@ fn settings(lock_timeout: Duration) -> Vec<(&'static str, String)> {
 }
 
 /// Sets up a session that is a connection's own, once.
-pub(crate) fn set_up_sql(search_path: Option<&str>, given: &Settings, account: &Account) -> String {
+pub(crate) fn set_up_sql(
+    search_path: Option<&str>,
+    given: &Settings,
+    account: &Account,
+    others: TimeOuts,
+) -> String {
     let timeout = given.call_timeout;
     let mut sql = String::from("SET default_transaction_read_only = on; ");
-    for (name, milliseconds) in limits(timeout) {
+    for (name, milliseconds) in limits(timeout, others) {
         sql.push_str(&format!("SET {name} = {milliseconds}; "));
     }
-    for (name, value) in settings(given.busy_timeout.min(timeout)) {
+    for (name, value) in settings(given.busy_timeout.min(timeout), others) {
         sql.push_str(&format!("SET {name} = {value}; "));
     }
     if account.notices_departure {
@@ -121,12 +128,13 @@ pub(crate) fn begin_pooled_sql(
     search_path: Option<&str>,
     timeout: Duration,
     lock_timeout: Duration,
+    others: TimeOuts,
 ) -> String {
     let mut sql = String::from("BEGIN READ ONLY; ");
-    for (name, milliseconds) in limits(timeout) {
+    for (name, milliseconds) in limits(timeout, others) {
         sql.push_str(&format!("SET LOCAL {name} = {milliseconds}; "));
     }
-    for (name, value) in settings(lock_timeout) {
+    for (name, value) in settings(lock_timeout, others) {
         sql.push_str(&format!("SET LOCAL {name} = {value}; "));
     }
     if let Some(path) = search_path {
@@ -143,7 +151,7 @@ pub(crate) fn begin_pooled_sql(
 /// the process.
 pub(crate) fn begin_own_sql(timeout: Duration, session_timeout: Duration) -> String {
     let (wanted, set) = (steps(timeout), steps(session_timeout));
-    if wanted == set {
+    if wanted >= set {
         return format!("BEGIN READ ONLY; {PROCESS}");
     }
     let milliseconds = wanted * STEP;
@@ -161,12 +169,14 @@ fn steps(timeout: Duration) -> u128 {
 }
 
 /// The time-outs of a session, in milliseconds.
-fn limits(timeout: Duration) -> [(&'static str, u128); 2] {
+fn limits(timeout: Duration, others: TimeOuts) -> [(&'static str, u128); 2] {
+    let idle = within(timeout + IDLE_LIMIT, others.idle_in_transaction);
+    let timeout = within(timeout, others.statement);
     [
         ("statement_timeout", timeout.as_millis().max(1)),
         (
             "idle_in_transaction_session_timeout",
-            (timeout + IDLE_LIMIT).as_millis(),
+            idle.as_millis().max(1),
         ),
     ]
 }
@@ -185,5 +195,8 @@ mod tests {
             late.contains("SET LOCAL statement_timeout = 1300; "),
             "{late}"
         );
+        // The account's own, stricter than any call's.
+        let strict = begin_own_sql(session, Duration::from_millis(1234));
+        assert_eq!(strict, format!("BEGIN READ ONLY; {PROCESS}"));
     }
 }

@@ -31,6 +31,19 @@ const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
 /// Checks a filter.
 pub(super) fn filter(text: &str) -> Result<String, Problem> {
+    for directive in text.split(',').map(str::trim) {
+        let problem = match directive.rsplit_once('=') {
+            _ if directive.is_empty() => {
+                "holds a comma with nothing before or behind it".to_owned()
+            }
+            Some((_, "")) => format!("{} has no level behind its `=`", quoted(directive)),
+            Some(("", _)) => format!("{} has no target before its `=`", quoted(directive)),
+            _ => continue,
+        };
+        return Err(Problem::new(problem).with_hint(
+            "write a level such as `info`, or targets with levels such as `warn,rhizodat=debug`",
+        ));
+    }
     // `tracing` takes any word that is no level for a target, and then logs nothing else: a
     // misspelt level would silence the log.
     let bare_word = text.split(',').map(str::trim).find(|directive| {
@@ -81,6 +94,14 @@ mod tests {
         for (text, message) in [
             ("wran", "`wran` is no log level"),
             ("verbose", "`verbose` is no log level"),
+            ("rhizodat=", "`rhizodat=` has no level behind its `=`"),
+            ("=debug", "`=debug` has no target before its `=`"),
+            (",", "holds a comma with nothing before or behind it"),
+            (
+                "warn,,rhizodat=debug",
+                "holds a comma with nothing before or behind it",
+            ),
+            ("warn,", "holds a comma with nothing before or behind it"),
             (
                 "rhizodat=loud",
                 "`rhizodat=loud` is no log filter: error parsing level filter: expected one of \"off\", \"error\", \"warn\", \"info\", \"debug\", \"trace\", or a number 0-5",

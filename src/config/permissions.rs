@@ -60,30 +60,35 @@ fn all_names() -> String {
 pub struct Permissions(BTreeSet<Permission>);
 
 impl Permissions {
-    /// Reads a comma-separated list of names. White space around a name and a name given twice are
-    /// no problem.
+    /// Reads a comma-separated list of names. White space around a name is no problem.
     pub fn parse(list: &str) -> Result<Self, Vec<Problem>> {
-        let names = list
-            .split(',')
-            .map(str::trim)
-            .filter(|name| !name.is_empty());
-        let mut permissions = BTreeSet::new();
-        let mut problems = Vec::new();
-        for name in names {
-            match Permission::parse(name) {
-                Ok(permission) => _ = permissions.insert(permission),
-                Err(problem) => problems.push(problem),
-            }
-        }
-        if !problems.is_empty() {
-            return Err(problems);
-        }
-        if permissions.is_empty() {
+        if list.split(',').all(|name| name.trim().is_empty()) {
             let problem = Problem::new("names no permission");
             return Err(vec![problem.with_hint(format!(
                 "give at least one of {}, or unset it",
                 all_names()
             ))]);
+        }
+        let names = list.split(',').map(str::trim);
+        let mut permissions = BTreeSet::new();
+        let mut problems = Vec::new();
+        for name in names {
+            if name.is_empty() {
+                let problem = Problem::new("holds a comma with nothing before or behind it");
+                problems.push(problem.with_hint("write it as `schema,read`"));
+                continue;
+            }
+            match Permission::parse(name) {
+                Ok(permission) if !permissions.insert(permission) => {
+                    let problem = Problem::new(format!("names `{name}` more than once"));
+                    problems.push(problem.with_hint("give it once"));
+                }
+                Ok(_) => {}
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if !problems.is_empty() {
+            return Err(problems);
         }
         Ok(Self(permissions))
     }
@@ -114,7 +119,7 @@ mod tests {
     fn a_list_is_read_whatever_its_spacing_and_order() {
         for (list, shown) in [
             ("schema,read", "schema,read"),
-            (" read , schema,read,", "schema,read"),
+            (" read , schema", "schema,read"),
             ("schema", "schema"),
         ] {
             assert_eq!(Permissions::parse(list).unwrap().to_string(), shown);
@@ -144,6 +149,19 @@ mod tests {
                 ),
             ]
         );
+        for (list, message) in [
+            (
+                "schema,,read",
+                "holds a comma with nothing before or behind it",
+            ),
+            ("schema,", "holds a comma with nothing before or behind it"),
+            ("read,schema, read", "names `read` more than once"),
+        ] {
+            let problems = Permissions::parse(list).unwrap_err();
+            assert_eq!(problems.len(), 1, "{list}");
+            assert_eq!(problems[0].message, message);
+            assert!(problems[0].hint.is_some());
+        }
         assert_eq!(
             Permissions::parse(" , ").unwrap_err()[0].message,
             "names no permission"

@@ -40,7 +40,6 @@ pub(super) fn neutral(text: &str) -> (String, usize) {
 fn looks_like_mark(after: &str) -> bool {
     let mut letters = after
         .chars()
-        .take(64)
         .filter(|c| c.is_alphabetic())
         .flat_map(char::to_lowercase);
     // Another mark may begin before the letters do; it is looked at by itself.
@@ -72,6 +71,7 @@ mod tests {
             "< / Database-Content>",
             "<database_content",
             "<\u{200b}database\u{2010}content",
+            &format!("<{0}d{0}atabase-{0}content", "\u{200d}".repeat(1000)),
         ] {
             let (shown, altered) = neutral(text);
             assert_eq!(altered, 1, "{shown}");

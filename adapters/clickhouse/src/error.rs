@@ -1,7 +1,7 @@
 //! What the server and the driver say, as the store's own errors.
 
 use clickhouse::error::Error as Driver;
-use store::{Code, Dsn, Error, Position};
+use store::{Code, Dsn, Error, Position, without_links};
 
 /// Where in an exchange an error arose.
 #[derive(Debug, Clone, Copy)]
@@ -61,7 +61,7 @@ fn from_driver(error: &Driver, dsn: &Dsn) -> Error {
     }
     let all = words.join(": ");
     let what = words.pop().unwrap_or_else(|| error.to_string());
-    let what = dsn.redact(&what);
+    let what = dsn.redact(&without_links(&what));
     let unreachable = Error::new(
         Code::StoreUnreachable,
         format!("the connection failed: {}", lower_first(&what)),
@@ -189,7 +189,7 @@ fn hint(number: u32, phase: Phase<'_>, meant: Option<&str>) -> Option<String> {
             "give one value for each of `{p1:Type}`, `{p2:Type}`, … that reads as its type"
         }
         452 | 115 => {
-            "the account's profile does not take the gateway's limits; an operator runs `rhizodat-mcp check`"
+            "the account's profile does not take the gateway's limits; an operator gives it one that does"
         }
         _ => return None,
     };

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use store::{Code, Dsn, Error, Position};
+use store::{Code, Dsn, Error, Position, without_links};
 
 use crate::bolt::{Broken, Failure, Malformed, Refused};
 
@@ -221,7 +221,7 @@ fn words(error: &io::Error) -> String {
         io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => "it was reset".to_owned(),
         _ => {
             let said = error.to_string();
-            said.split(" (os error").next().unwrap_or(&said).to_owned()
+            without_links(said.split(" (os error").next().unwrap_or(&said))
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sqlx::postgres::{PgDatabaseError, PgErrorPosition};
-use store::{Code, Dsn, Error, Position};
+use store::{Code, Dsn, Error, Position, without_links};
 
 /// Where in an exchange an error arose, and so what its position counts from.
 #[derive(Debug, Clone, Copy)]
@@ -115,23 +115,25 @@ fn from_driver(error: &sqlx::Error, dsn: &Dsn) -> Error {
     let message = match error {
         // The TLS library hands its own errors over as invalid data.
         sqlx::Error::Io(source) if source.kind() == std::io::ErrorKind::InvalidData => {
-            format!("TLS failed: {source}")
+            format!("TLS failed: {}", without_links(&source.to_string()))
         }
         sqlx::Error::Io(source) => {
             format!(
                 "the connection failed: {}",
-                lower_first(&source.to_string())
+                lower_first(&without_links(&source.to_string()))
             )
         }
-        sqlx::Error::Tls(source) => format!("TLS failed: {source}"),
-        other => lower_first(&dsn.redact(&other.to_string())),
+        sqlx::Error::Tls(source) => {
+            format!("TLS failed: {}", without_links(&source.to_string()))
+        }
+        other => lower_first(&dsn.redact(&without_links(&other.to_string()))),
     };
     let hint = match error {
         _ if message.starts_with("TLS failed") => {
-            "check `sslmode` and `sslrootcert` of the store's DSN; `rhizodat-mcp check` tells more"
+            "check `sslmode` and `sslrootcert` of the store's DSN"
         }
         sqlx::Error::Io(_) => "check that the server runs and that the DSN names its host and port",
-        _ => "call again; `rhizodat-mcp check` tells more",
+        _ => "call again; where it stays, the server's log may say more",
     };
     Error::new(Code::StoreUnreachable, message).with_hint(hint)
 }
@@ -254,14 +256,26 @@ fn place(error: Error, server: &PgDatabaseError, phase: Phase<'_>) -> Error {
             }
             let parameter = literals.iter().rposition(|&start| start <= index);
             match parameter {
-                Some(parameter) => Error {
-                    code: Code::InvalidArgument,
-                    message: format!("`params`: value {}: {}", parameter + 1, error.message),
-                    ..error
-                },
+                Some(parameter) => of_parameter(parameter + 1, error),
                 None => error,
             }
         }
+    }
+}
+
+/// The error of a value that its type does not read.
+fn of_parameter(number: usize, error: Error) -> Error {
+    let hint = match error.server_code.as_deref() {
+        Some("0A000") => Some(format!(
+            "PostgreSQL reads no value of that type from outside; give its parts, such as `ROW(${number}::integer, …)` or `ARRAY[${number}::integer, …]`, or name a type of its own"
+        )),
+        _ => error.hint.filter(|hint| hint != READ_ONLY),
+    };
+    Error {
+        code: Code::InvalidArgument,
+        message: format!("`params`: value {number} (`${number}`): {}", error.message),
+        hint,
+        ..error
     }
 }
 

@@ -11,6 +11,7 @@ use store::{
 
 use crate::file::DatabaseFile;
 use crate::pool::Pool;
+use crate::schema::Content;
 use crate::session::Session;
 use crate::{reading, schema};
 
@@ -48,7 +49,11 @@ impl Store for SqliteStore {
     }
 
     async fn probe(&self, timeout: Duration) -> Result<Probe, Error> {
-        self.pool.ask(timeout, |session, _| Ok(told(session))).await
+        self.pool
+            .ask(timeout, |session, ticket| {
+                Ok(told(session, schema::content(session, ticket)?))
+            })
+            .await
     }
 
     async fn schema(&self, request: contract::Request) -> Result<contract::Page, Error> {
@@ -69,12 +74,24 @@ impl Store for SqliteStore {
     }
 }
 
-fn told(session: &Session) -> Probe {
+fn told(session: &Session, content: Content) -> Probe {
+    let mut findings = Vec::new();
+    if content == Content::Nothing {
+        findings.push(Finding {
+            severity: Severity::Warning,
+            problem:
+                "the database has no table and no view; an empty file is such a database to SQLite"
+                    .to_owned(),
+            mend: "check that the path in the store's DSN is that of the file that is meant"
+                .to_owned(),
+        });
+    }
     let alone = Finding {
         severity: Severity::Warning,
         problem: "the database is in WAL mode and its directory is not writable, so it is read as if nobody changed it".to_owned(),
         mend: "change it only while it is not served, or let this server write its directory, or run `PRAGMA journal_mode = DELETE` on it where it is written".to_owned(),
     };
+    findings.extend(session.is_alone().then_some(alone));
     Probe {
         version: if session.is_alone() {
             format!("SQLite {}", rusqlite::version())
@@ -90,6 +107,6 @@ fn told(session: &Session) -> Probe {
             "the file is open for reading only, and an authorizer admits nothing but reads"
                 .to_owned(),
         two_phase: false,
-        findings: session.is_alone().then_some(alone).into_iter().collect(),
+        findings,
     }
 }

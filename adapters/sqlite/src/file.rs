@@ -94,7 +94,7 @@ impl DatabaseFile {
                 unreachable("the path is a directory, not a database file").with_hint(CHECK_PATH)
             );
         }
-        if !metadata.is_file() {
+        if !metadata.is_file() || (metadata.len() == 0 && self.is_made_up()) {
             return Err(unreachable("the path is no regular file").with_hint(CHECK_PATH));
         }
         Ok(Identity {
@@ -166,6 +166,13 @@ impl DatabaseFile {
             ));
         }
         Unreadable::ReadAlone
+    }
+
+    /// Whether the system makes up the file's content as it is read: it has a length of zero, which
+    /// SQLite would take for an empty database.
+    fn is_made_up(&self) -> bool {
+        let path = self.real_path();
+        path.starts_with("/proc") || path.starts_with("/sys")
     }
 
     fn has_frames(&self) -> bool {

@@ -48,6 +48,23 @@ pub(crate) fn page(session: &Session, request: &Request, ticket: &Ticket) -> Res
     Ok(Page { tables, more })
 }
 
+/// Whether there is anything to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Content {
+    Tables,
+    Nothing,
+}
+
+/// Looks whether the database has a table or a view.
+pub(crate) fn content(session: &Session, ticket: &Ticket) -> Result<Content, Error> {
+    let names = Reader { session, ticket }.names()?;
+    Ok(if names.is_empty() {
+        Content::Nothing
+    } else {
+        Content::Tables
+    })
+}
+
 struct Reader<'a> {
     session: &'a Session,
     ticket: &'a Ticket,

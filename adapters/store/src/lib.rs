@@ -13,6 +13,7 @@ pub mod schema;
 mod span;
 mod suggest;
 mod value;
+mod words;
 
 #[cfg(feature = "test-kit")]
 pub mod contract;
@@ -30,6 +31,7 @@ pub use query::{Event, Limits, QueryRequest, RowStream};
 pub use span::Span;
 pub use suggest::{and_list, nearest, or_list};
 pub use value::Value;
+pub use words::without_links;
 
 /// One data store, as the gateway sees it.
 ///

@@ -46,6 +46,12 @@ async fn each_file_that_is_no_readable_database_has_its_own_error() {
         "the path is no regular file"
     );
 
+    if std::path::Path::new("/proc/self/status").exists() {
+        let store = store_at(std::path::Path::new("/proc/self/status"), LONG);
+        let found = error(&store, "select 1").await;
+        assert_eq!(found.message, "the path is no regular file");
+    }
+
     let other = Database::missing();
     std::fs::write(other.path(), [b'x'; 5000]).unwrap();
     let found = refused(&other).await;
@@ -60,6 +66,25 @@ async fn each_file_that_is_no_readable_database_has_its_own_error() {
     let found = refused(&damaged).await;
     assert_eq!(found.message, "the database file is damaged");
     assert_eq!(found.code, Code::StoreUnreachable);
+}
+
+#[tokio::test]
+async fn a_file_without_a_table_is_read_and_told() {
+    let empty = Database::missing();
+    std::fs::write(empty.path(), "").unwrap();
+    for database in [empty, Database::empty()] {
+        let store = database.store();
+        let probe = store.probe(LONG).await.unwrap();
+        assert!(probe.refusal().is_none());
+        assert_eq!(probe.findings.len(), 1);
+        assert!(probe.findings[0].problem.contains("no table"));
+        assert_eq!(json(&store, "select 1").await, "[[1]]");
+        database
+            .writer()
+            .execute_batch("create view v as select 1")
+            .unwrap();
+        assert!(store.probe(LONG).await.unwrap().findings.is_empty());
+    }
 }
 
 #[tokio::test]

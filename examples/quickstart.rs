@@ -1,12 +1,12 @@
 //! The library without MCP: stores from variables, a query, its columns and its rows.
 //!
-//! `cargo run --example quickstart -- /absolute/path.db 'select 1'`
+//! `cargo run --locked --example quickstart -- /absolute/path.db 'select 1'`
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use rhizodat::config::Config;
+use rhizodat::config::{Config, Problems};
 use rhizodat::stores::Stores;
 use store::{Limits, QueryRequest};
 
@@ -45,6 +45,21 @@ pub async fn ask(path: &str, text: &str) -> Result<Vec<String>, Box<dyn std::err
     Ok(lines)
 }
 
+/// An error as it is shown: those of a configuration say what they are by themselves, and one of a
+/// store has a hint.
+pub fn told(error: &(dyn std::error::Error + 'static)) -> String {
+    if let Some(problems) = error.downcast_ref::<Problems>() {
+        return problems.to_string();
+    }
+    let hint = error
+        .downcast_ref::<store::Error>()
+        .and_then(|error| error.hint.as_deref());
+    match hint {
+        Some(hint) => format!("error: {error}\nhint: {hint}"),
+        None => format!("error: {error}"),
+    }
+}
+
 #[allow(dead_code, clippy::print_stdout, clippy::print_stderr)]
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
@@ -56,7 +71,7 @@ async fn main() -> ExitCode {
     match ask(&path, &text).await {
         Ok(lines) => println!("{}", lines.join("\n")),
         Err(error) => {
-            eprintln!("error: {error}");
+            eprintln!("{}", told(error.as_ref()));
             return ExitCode::FAILURE;
         }
     }

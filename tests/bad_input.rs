@@ -194,6 +194,20 @@ async fn what_an_agent_gets_wrong_is_told_with_its_place() {
         ),
         ("select 1", json!([1]), "invalid_argument", "takes 0"),
         (
+            "select $1::integer, $2::record",
+            json!([1, "(1)"]),
+            "invalid_argument",
+            "such as `ROW($2::integer, …)`",
+        ),
+        (
+            "select $1::bytea",
+            json!([{"base64": "AP8"}]),
+            "invalid_argument",
+            "value 1 (`$1`) is for a `bytea`, and its `base64` is malformed",
+        ),
+        ("", json!([]), "invalid_argument", "`query` is missing"),
+        (" \n", json!([]), "invalid_argument", "`query` is missing"),
+        (
             "select $1::text",
             json!(["a\u{0}b"]),
             "invalid_argument",

@@ -17,6 +17,16 @@ async fn the_quickstart_answers() {
         .await
         .unwrap();
     assert_eq!(lines, ["id | body", "1 | \"hello\"", "2 | null"]);
-    let refused = quickstart::ask(path, "delete from note").await;
-    assert!(refused.is_err());
+    let refused = quickstart::ask(path, "delete from note").await.unwrap_err();
+    let told = quickstart::told(refused.as_ref());
+    assert!(
+        told.starts_with("error: ") && told.contains("\nhint: "),
+        "{told}"
+    );
+    let refused = quickstart::ask("relative.db", "select 1")
+        .await
+        .unwrap_err();
+    let told = quickstart::told(refused.as_ref());
+    assert_eq!(told.matches("error: ").count(), 1, "{told}");
+    assert!(told.contains("\nhint: "), "{told}");
 }

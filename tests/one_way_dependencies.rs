@@ -45,6 +45,47 @@ fn code(path: &Path) -> String {
         .join("\n")
 }
 
+/// The place of a file within its crate, by modules: `src/mcp/tools/query.rs` is `mcp`, `tools`,
+/// `query`.
+fn module(file: &Path) -> Vec<String> {
+    let within = file.strip_prefix("src").unwrap().with_extension("");
+    let names = within.iter().map(|name| name.to_str().unwrap().to_owned());
+    names.filter(|name| name != "mod").collect()
+}
+
+/// What the paths of `code` that lead up to the root of the crate name there: `mcp` of
+/// `super::super::mcp::x`.
+fn upward(code: &str, module: &[String]) -> Vec<String> {
+    code.match_indices("super::")
+        .filter(|(at, _)| !code[..*at].ends_with("super::"))
+        .filter_map(|(at, _)| {
+            let path = &code[at..];
+            let steps = path.split("::").take_while(|part| *part == "super").count();
+            let left = module.len().checked_sub(steps)?;
+            let rest: String = path["super::".len() * steps..]
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_' || *c == '{')
+                .collect();
+            (left == 0).then_some(rest)
+        })
+        .collect()
+}
+
+#[test]
+fn paths_that_lead_upwards_are_seen() {
+    let tool = module(Path::new("src/mcp/tools/query.rs"));
+    for (code, found) in [
+        ("use super::Failure;", vec![]),
+        ("use super::super::reply::Reply;", vec![]),
+        ("use super::super::super::cli::x;", vec!["cli"]),
+        ("use super::super::super::{cli, mcp};", vec!["{cli"]),
+    ] {
+        assert_eq!(upward(code, &tool), found, "{code}");
+    }
+    let room = module(Path::new("src/stores/mod.rs"));
+    assert_eq!(upward("super::mcp::serve()", &room), ["mcp"]);
+}
+
 fn mentions(code: &str, name: &str) -> bool {
     code.match_indices(&format!("{name}::")).any(|(at, _)| {
         let before = code[..at].chars().next_back();
@@ -59,6 +100,13 @@ fn a_room_knows_only_the_rooms_below_it() {
         for file in sources(&Path::new("src").join(room)) {
             checked += 1;
             let code = code(&file);
+            for name in upward(&code, &module(&file)) {
+                assert!(
+                    name == room || below.contains(&name.as_str()),
+                    "{} uses `{name}` by `super::`",
+                    file.display()
+                );
+            }
             for root in ["crate", "rhizodat"] {
                 let group = format!("{root}::{{");
                 assert!(

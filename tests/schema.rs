@@ -1,10 +1,12 @@
-//! `schema` says of PostgreSQL's tables what their makers declared, and nothing the server made of it.
+//! `schema` says of PostgreSQL's tables what their makers declared, and nothing the server made of it;
+//! and what a pattern that finds nothing may lack.
 
 use serde_json::{Value, json};
 
 use crate::harness::backends::postgresql_servers;
 use crate::harness::client::Server;
 use crate::harness::postgresql::{Database, run};
+use crate::harness::sqlite::File;
 
 #[tokio::test]
 async fn a_key_to_a_partitioned_table_is_one_key() {
@@ -36,5 +38,19 @@ async fn a_key_to_a_partitioned_table_is_one_key() {
             reply.text
         );
         assert!(reply.text.contains("\"default\":\"7\""), "{}", reply.text);
+    }
+}
+
+#[tokio::test]
+async fn a_pattern_of_another_language_that_finds_nothing_is_told() {
+    let file = File::create("create table note (id integer)");
+    let dsn = file.dsn();
+    let server = Server::start(&[("RHIZODAT_STORE_NOTES", &dsn)]).await;
+    for (like, count, is_hinted) in [("n%", "0", true), ("n*", "1", false), ("x*", "0", false)] {
+        let asked = json!({"store": "notes", "like": like});
+        let reply = server.call("schema", asked).await;
+        assert_eq!(reply.note("table_count"), Some(count), "{}", reply.text);
+        let hint = reply.note("hint");
+        assert_eq!(hint.is_some_and(|h| h.contains("`*`")), is_hinted, "{like}");
     }
 }

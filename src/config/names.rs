@@ -121,8 +121,23 @@ fn is_later(name: &str) -> bool {
     LATER.contains(&name) || LATER_FAMILIES.iter().any(|family| name.starts_with(family))
 }
 
+/// What is said of a name that reads as one of a password and is none.
+pub(super) const PASSWORD_HINT: &str = "a store's password is given by `RHIZODAT_STORE_<NAME>_PASSWORD` or `RHIZODAT_STORE_<NAME>_PASSWORD_FILE`, beside the store's DSN";
+
+/// Whether a name reads as one of a password.
+pub(super) fn is_like_password(name: &str) -> bool {
+    const WORDS: [&str; 6] = ["PASSWORD", "PASSWD", "PASS", "PWD", "PW", "SECRET"];
+    let name = name.to_ascii_uppercase();
+    name.split('_').any(|word| {
+        WORDS.contains(&word) || (word.len() >= 6 && !nearest(word, ["PASSWORD"]).is_empty())
+    })
+}
+
 fn unknown(name: &str) -> Problem {
     let problem = Problem::new("unknown variable");
+    if is_like_password(name) {
+        return problem.with_hint(PASSWORD_HINT);
+    }
     // What every name begins with says nothing about which one was meant.
     let given = stem(name);
     let mut close = nearest(given, TABLE.iter().map(|variable| stem(variable.name)));
@@ -216,6 +231,8 @@ mod tests {
                 "unknown variable",
                 "a store is given by `RHIZODAT_STORE_<NAME>`",
             ),
+            ("RHIZODAT_ERP_PASSWORD", "unknown variable", PASSWORD_HINT),
+            ("RHIZODAT_PASWORD", "unknown variable", PASSWORD_HINT),
             (
                 "RHIZODAT_QUUX",
                 "unknown variable",

@@ -59,6 +59,11 @@ pub(super) fn read(reader: &mut Reader) -> Vec<StoreConfig> {
         let password = password(said, problems);
         let mut dsn = match parsed {
             Ok(dsn) => dsn,
+            // `RHIZODAT_STORE_PASSWORD`, `RHIZODAT_STORE_ERP_PASSWD`: what is no DSN is a password.
+            Err(problem) if names::is_like_password(name) => {
+                problems.push(variable, problem.with_hint(names::PASSWORD_HINT));
+                continue;
+            }
             Err(problem) => {
                 problems.push(variable, problem);
                 continue;
@@ -89,7 +94,8 @@ pub(super) fn read(reader: &mut Reader) -> Vec<StoreConfig> {
             format!("{STORE_PREFIX}<NAME>"),
             Problem::new("no store is configured").with_hint(
                 "set at least one, such as `RHIZODAT_STORE_NOTES=sqlite:///data/notes.db` \
-                 or `RHIZODAT_STORE_ERP=postgresql://reader:password@localhost:5432/erp`",
+                 or `RHIZODAT_STORE_ERP=postgresql://reader:password@localhost:5432/erp`, \
+                 in the environment or in a file that `--env-file` names",
             ),
         );
     }

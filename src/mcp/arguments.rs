@@ -52,10 +52,13 @@ impl Arguments {
 
     /// A text that must be given.
     pub(super) fn required_text(&mut self, name: &'static str) -> Result<String, Error> {
-        self.text(name)?.ok_or_else(|| {
-            Error::new(Code::InvalidArgument, format!("`{name}` is missing"))
-                .with_hint("call again with it")
-        })
+        self.text(name)?.ok_or_else(|| Self::missing(name))
+    }
+
+    /// The error of an argument that must be given.
+    pub(super) fn missing(name: &str) -> Error {
+        Error::new(Code::InvalidArgument, format!("`{name}` is missing"))
+            .with_hint("call again with it")
     }
 
     /// A positive integer that may be left out.

@@ -6,6 +6,7 @@ use serde_json::Value;
 use store::{Code, Error};
 use tokio_util::task::TaskTracker;
 
+use super::toon;
 use crate::config::{Config, Format, Results};
 use crate::guard::Guard;
 use crate::stores::{Answer, Stores};
@@ -37,7 +38,7 @@ impl Gateway {
     pub(super) fn encode(&self, content: &Value) -> Result<String, Error> {
         match self.format {
             Format::Json => Ok(content.to_string()),
-            Format::Toon => toon_format::encode_default(content)
+            Format::Toon => toon::encode(content)
                 .map_err(|error| Error::new(Code::Internal, format!("TOON: {error}"))),
         }
     }

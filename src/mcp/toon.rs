@@ -2,7 +2,77 @@
 //! reads back with any TOON decoder; a nested value stands as its JSON text, which its column's
 //! type tells from text.
 
+use std::fmt::Write as _;
+
+use serde_json::Value as Json;
 use store::Value;
+use toon_format::ToonError;
+
+/// Any content in TOON. The library that writes it escapes the first 32 characters alone, and so the
+/// other hidden ones reach it as one of those and their numbers.
+pub(super) fn encode(content: &Json) -> Result<String, ToonError> {
+    let mut marked = content.clone();
+    if !mark(&mut marked) {
+        return toon_format::encode_default(content);
+    }
+    Ok(unmarked(&toon_format::encode_default(&marked)?))
+}
+
+/// What stands around the number of a hidden character.
+const MARK: char = '\u{1}';
+
+/// Writes hidden characters as their numbers between marks; whether there were any.
+fn mark(content: &mut Json) -> bool {
+    match content {
+        Json::String(text) => {
+            let is_marked = text.chars().any(is_escaped);
+            if is_marked {
+                let mut marked = String::with_capacity(text.len() + 16);
+                for character in text.chars() {
+                    if is_escaped(character) {
+                        _ = write!(marked, "{MARK}{:04x}{MARK}", u32::from(character));
+                    } else {
+                        marked.push(character);
+                    }
+                }
+                *text = marked;
+            }
+            is_marked
+        }
+        Json::Array(elements) => mark_all(elements.iter_mut()),
+        Json::Object(members) => mark_all(members.values_mut()),
+        Json::Null | Json::Bool(_) | Json::Number(_) => false,
+    }
+}
+
+fn mark_all<'a>(parts: impl Iterator<Item = &'a mut Json>) -> bool {
+    // Each of them, and not until the first.
+    parts.filter_map(|part| mark(part).then_some(())).count() > 0
+}
+
+/// The marked numbers as escapes.
+fn unmarked(toon: &str) -> String {
+    let mut out = String::with_capacity(toon.len());
+    let mut rest = toon;
+    while let Some((before, after)) = rest.split_once('\\') {
+        out.push_str(before);
+        let number = after
+            .strip_prefix("u0001")
+            .and_then(|marked| marked.split_once("\\u0001"));
+        if let Some((number, behind)) = number {
+            out.push_str("\\u");
+            out.push_str(number);
+            rest = behind;
+            continue;
+        }
+        let mut escaped = after.chars();
+        out.push('\\');
+        out.extend(escaped.next());
+        rest = escaped.as_str();
+    }
+    out.push_str(rest);
+    out
+}
 
 /// Appends a value as one cell of a table with commas.
 pub(super) fn write_cell(value: &Value, out: &mut String) {
@@ -82,9 +152,24 @@ fn needs_quotes(text: &str) -> bool {
     let is_padded = if text.is_ascii() {
         first.is_ascii_whitespace() || last.is_ascii_whitespace()
     } else {
-        text.trim() != text || text.chars().any(char::is_control)
+        text.trim() != text || text.chars().any(is_hidden)
     };
     is_literal || is_padded || (may_be_number && has_digit) || matches!(first, b'-' | b'#')
+}
+
+/// Whether a character is not seen and yet changes what is: a control character, one that turns the
+/// direction of the text around it, or a line break beyond ASCII.
+fn is_hidden(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+}
+
+/// Whether a character is written by its number: a hidden one without a short escape.
+fn is_escaped(character: char) -> bool {
+    is_hidden(character) && !matches!(character, '\n' | '\r' | '\t')
 }
 
 fn write_quoted(text: &str, out: &mut String) {
@@ -96,6 +181,10 @@ fn write_quoted(text: &str, out: &mut String) {
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
+            hidden if is_escaped(hidden) => {
+                // All of them have four hexadecimal digits. Writing to a `String` does not fail.
+                _ = write!(out, "\\u{:04x}", u32::from(hidden));
+            }
             other => out.push(other),
         }
     }
@@ -145,8 +234,33 @@ mod tests {
             ".5",
             "2024-01-02",
             "2024-01-02T03:04:05Z",
+            "a\u{1b}[31mb",
+            "\u{0}\u{7f}",
+            "a\u{85}b\u{9b}",
+            "user\u{202e}txt.exe\u{2066}",
+            "\u{2028}\u{200f}x",
         ] {
             assert_eq!(decoded(&Value::Text(text.to_owned())), text, "{text:?}");
+            let mut written = String::new();
+            write_text(text, &mut written);
+            assert!(!written.chars().any(is_hidden), "{written:?}");
+        }
+    }
+
+    #[test]
+    fn content_hides_nothing_and_reads_back() {
+        for text in [
+            "user\u{202e}txt.exe",
+            "\u{1}202e\u{1}",
+            "\\u0001202e\\u0001",
+            "a\u{85}\u{7f}\n\u{0}\\",
+            "plain",
+        ] {
+            let content = serde_json::json!({"tables": [{"name": "t", "comment": text}]});
+            let written = encode(&content).unwrap();
+            assert!(!written.chars().any(is_escaped), "{written:?}");
+            let read: Json = toon_format::decode_default(&written).unwrap();
+            assert_eq!(read, content, "{written:?}");
         }
     }
 

@@ -187,8 +187,10 @@ pub(crate) fn judge(told: &Pack, allowed: &BTreeSet<String>) -> Result<(), Error
                 .trim();
             let plain = name.replace('`', "").to_lowercase();
             if !PROCEDURES.contains(&plain.as_str()) && !allowed.contains(&plain) {
-                return Err(rejected(&format!("the procedure `{name}` is not known to read this database alone"))
-                    .with_hint("an operator can let a procedure through by its name: `allow_procedures` in the DSN"));
+                return Err(rejected(&format!(
+                    "the procedure `{name}` is not known to read this database alone"
+                ))
+                .with_hint("leave the call out, and ask with MATCH over the graph itself"));
             }
         } else if !is_reading(base) {
             return Err(refusal(base, told));

@@ -81,6 +81,9 @@ pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<
     let handle = gateway.stores.get(&name)?;
     let failed = Failure::of(&name);
     let text = arguments.required_text("query").map_err(&failed)?;
+    if text.trim().is_empty() {
+        return Err(failed(Arguments::missing("query")));
+    }
     let params = arguments.array("params").map_err(&failed)?;
     let asked = arguments.positive("limit").map_err(&failed)?;
     gateway.guard.statement(&text).map_err(&failed)?;

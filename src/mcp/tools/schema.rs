@@ -106,6 +106,7 @@ pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<
     refuse_nul(table.as_deref(), "table").map_err(&failed)?;
     let like = arguments.text("like").map_err(&failed)?;
     refuse_nul(like.as_deref(), "like").map_err(&failed)?;
+    let asked_like = like.clone();
     let like = like.map(Pattern::new);
     let asked_detail = arguments.text("detail").map_err(&failed)?;
     let detail = detail(asked_detail.as_deref()).map_err(&failed)?;
@@ -144,6 +145,9 @@ pub(super) async fn call(gateway: &Gateway, mut arguments: Arguments) -> Result<
         return Err(failed(not_found(handle, missing).await));
     }
     let mut notes = vec![format!("table_count: {}", listing.tables.len())];
+    if listing.tables.is_empty() && asked_like.is_some_and(|text| text.contains('%')) {
+        notes.push("hint: the wildcard of `like` is `*`; `%` stands for itself".to_owned());
+    }
     let mut content = json!({ "tables": listing.tables });
     if let Some(next) = listing.next {
         let cursor = next.write();

@@ -7,6 +7,9 @@ use store::{Code, Error};
 
 use crate::bolt::Pack;
 
+/// Why what should be bytes is none.
+const MALFORMED: &str = "is bytes, and its `base64` is malformed";
+
 /// The deepest nesting of a value that is sent.
 const DEEPEST: usize = 100;
 
@@ -22,9 +25,14 @@ pub(crate) fn packed(params: &[Json]) -> Result<Vec<(String, Pack)>, Error> {
                     Code::InvalidArgument,
                     format!("value {name} of `params` {why}"),
                 )
-                .with_hint(
-                    "send it as a text, and read it in the query with `toInteger` or `toFloat`",
-                )
+                .with_hint(match why {
+                    MALFORMED => {
+                        "bytes are `{\"base64\": \"…\"}` in the standard alphabet with its padding"
+                    }
+                    _ => {
+                        "send it as a text, and read it in the query with `toInteger` or `toFloat`"
+                    }
+                })
             })?;
             Ok((name, packed))
         })
@@ -50,7 +58,8 @@ fn pack(value: &Json, depth: usize) -> Result<Pack, &'static str> {
             Pack::List(elements.collect::<Result<_, _>>()?)
         }
         Json::Object(members) => {
-            if let Some(bytes) = bytes(members) {
+            if let Some(base64) = bytes(members) {
+                let bytes = STANDARD.decode(base64).map_err(|_| MALFORMED)?;
                 return Ok(Pack::Bytes(bytes));
             }
             let members = members
@@ -61,10 +70,10 @@ fn pack(value: &Json, depth: usize) -> Result<Pack, &'static str> {
     })
 }
 
-/// The bytes of `{"base64": "…"}`, which is how bytes are written in answers.
-fn bytes(members: &serde_json::Map<String, Json>) -> Option<Vec<u8>> {
+/// The text of `{"base64": "…"}`, which is how bytes are written in answers.
+fn bytes(members: &serde_json::Map<String, Json>) -> Option<&str> {
     let text = members.get("base64")?.as_str()?;
-    STANDARD.decode(text).ok().filter(|_| members.len() == 1)
+    (members.len() == 1).then_some(text)
 }
 
 #[cfg(test)]
@@ -92,7 +101,15 @@ mod tests {
         );
         assert_eq!(values[5], &Pack::Bytes(vec![0, 255]));
         assert_eq!(packed[4].0, "5");
-        let error = super::packed(&[json!(u64::MAX)]).unwrap_err();
-        assert_eq!(error.code, Code::InvalidArgument);
+        for refused in [
+            json!(u64::MAX),
+            json!({"base64": "!!"}),
+            json!([{"base64": "AP8"}]),
+        ] {
+            let error = super::packed(&[refused]).unwrap_err();
+            assert_eq!(error.code, Code::InvalidArgument);
+        }
+        let map = super::packed(&[json!({"base64": "!!", "more": 1})]).unwrap();
+        assert!(matches!(map[0].1, Pack::Map(_)));
     }
 }

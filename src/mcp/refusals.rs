@@ -37,7 +37,7 @@ pub(super) fn refusal(line: &[u8], error: &serde_json::Error) -> Vec<u8> {
         return error_line(id, ErrorCode::INVALID_REQUEST, message);
     }
     if error.to_string().starts_with("number out of range") {
-        let message = "a number is beyond what a double holds; pass it as a string";
+        let message = "a number is beyond what a double holds; pass it as a string, and have the query read it as a number where the store does not";
         return error_line(id, ErrorCode::INVALID_PARAMS, message);
     }
     let message = "the line is no JSON in UTF-8";

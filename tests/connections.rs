@@ -1,5 +1,5 @@
-//! How PostgreSQL is reached: TLS, sockets, several hosts, poolers, accounts that are unsafe; and
-//! what happens when connections are lost.
+//! How PostgreSQL is reached: TLS, sockets, several hosts, poolers; and what happens when
+//! connections are lost.
 
 use std::str::FromStr as _;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::json;
 use sqlx::{ConnectOptions as _, Row as _};
 
-use crate::harness::backends::{postgresql_servers, variable};
+use crate::harness::backends::variable;
 use crate::harness::client::Server;
 use crate::harness::postgresql::{Database, READER, run, text};
 
@@ -150,54 +150,6 @@ async fn settings_of_the_dsn_reach_the_server() {
     );
     let query = "select current_setting('application_name'), current_setting('work_mem'), (select count(*) from item)";
     assert_eq!(answers(&dsn, query).await, json!([["my app", "8MB", 0]]));
-}
-
-#[tokio::test]
-async fn an_account_that_can_do_more_than_read_is_refused_with_what_mends_it() {
-    for (_, superuser) in postgresql_servers() {
-        let database = Database::create(&superuser).await;
-        let mut admin = database.admin().await;
-        let name = &database.name;
-        run(
-            &mut admin,
-            &format!(
-                "create role {name}_files login password 'x'; grant pg_read_server_files to {name}_files;
-                 create role {name}_copies login password 'x' replication;
-                 create role {name}_links login password 'x';
-                 create foreign data wrapper way_out; create server \"Far\" foreign data wrapper way_out;
-                 grant usage on foreign server \"Far\" to {name}_links"
-            ),
-        )
-        .await;
-        for account in [
-            "postgres:postgres-test".to_owned(),
-            format!("{name}_files:x"),
-            format!("{name}_copies:x"),
-            format!("{name}_links:x"),
-        ] {
-            let dsn = database.dsn(&account);
-            let server = Server::start(&[("RHIZODAT_STORE_ERP", &dsn)]).await;
-            let refused = server.query("erp", "select 1").await;
-            assert_eq!(refused.code(), "unsafe_role", "{account}");
-            assert!(refused.text.contains("hint: "), "{}", refused.text);
-            let listed = server.call("stores", json!({})).await;
-            assert!(
-                listed.data().contains("\"status\":\"refused\""),
-                "{}",
-                listed.text
-            );
-
-            let accepted = format!("{dsn}?unsafe_role=accept");
-            assert_eq!(answers(&accepted, "select 1").await, json!([[1]]));
-        }
-        run(
-            &mut admin,
-            &format!(
-                "drop server \"Far\" cascade; drop role {name}_files; drop role {name}_copies; drop role {name}_links"
-            ),
-        )
-        .await;
-    }
 }
 
 #[tokio::test]

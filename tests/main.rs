@@ -14,6 +14,7 @@
 
 mod harness;
 
+mod accounts;
 mod any_text;
 mod attacks;
 mod bad_input;

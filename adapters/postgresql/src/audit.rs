@@ -1,9 +1,10 @@
 //! What the store's account may do beyond reading, asked of the server on every new connection.
 
-use sqlx::postgres::PgConnection;
+use sqlx::postgres::{PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Row as _};
-use store::{Finding, Severity};
+use store::Finding;
 
+use crate::rights::{Audited, Role};
 use crate::time_outs::TimeOuts;
 
 /// The server and the account that reads it.
@@ -32,171 +33,141 @@ pub(crate) struct Account {
 /// where the server's session was started by this very connection.
 pub(crate) const DIRECT: &str = "rhizodat.direct";
 
-/// Roles of the server itself that reach beyond the database.
-const DANGEROUS_ROLES: &str =
-    "'pg_read_server_files','pg_write_server_files','pg_execute_server_program'";
-
 /// Functions whose effect a rollback does not undo, which every account may call by default. Not
 /// `pg_cancel_backend`: the gateway itself calls it, as this account, to cancel what it ran.
 const EFFECTS: &str = "'pg_logical_emit_message','pg_terminate_backend',\
     'brin_summarize_new_values','brin_summarize_range','brin_desummarize_range','gin_clean_pending_list',\
     'pg_notify'";
 
+/// The roles whose rights the account has. `becomes` are those that it can become: `SET ROLE` asks
+/// who has logged in, so a role that its settings put on is none of its limits. What it can become
+/// it is; and each of these has the rights of what it inherits from. A superuser is everybody, which
+/// says no more than that it is one. `leads` are the grants to the account that make it a member.
+const ROLES: &str = "me AS (
+        SELECT oid, rolname, rolsuper FROM pg_catalog.pg_roles WHERE rolname = session_user),
+    becomes AS MATERIALIZED (
+        SELECT r.oid, r.rolsuper FROM me, pg_catalog.pg_roles r
+        WHERE r.oid = me.oid OR NOT me.rolsuper AND pg_catalog.pg_has_role(me.oid, r.oid,
+            CASE WHEN pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 160000
+                THEN 'SET' ELSE 'MEMBER' END)),
+    role AS MATERIALIZED (
+        SELECT r.oid, r.rolname, r.oid = me.oid AS is_own,
+            b.oid IS NOT NULL AND r.rolsuper AS rolsuper,
+            b.oid IS NOT NULL AND r.rolreplication AS rolreplication,
+            b.oid IS NOT NULL AND r.rolbypassrls AS rolbypassrls
+        FROM me, pg_catalog.pg_roles r LEFT JOIN becomes b ON b.oid = r.oid
+        WHERE b.oid IS NOT NULL OR EXISTS (SELECT FROM becomes u
+            WHERE NOT u.rolsuper AND pg_catalog.pg_has_role(u.oid, r.oid, 'USAGE'))),
+    leads AS (
+        SELECT m.roleid AS first, m.roleid AS last FROM me JOIN pg_catalog.pg_auth_members m ON m.member = me.oid
+        UNION SELECT l.first, m.roleid FROM leads l JOIN pg_catalog.pg_auth_members m ON m.member = l.last)";
+
+/// Functions that a role may call by a grant to itself, or, where it is the account's own, to
+/// everybody: so each right is found once, with the role that it is to be taken from.
+fn functions(which: &str) -> String {
+    format!(
+        "(SELECT pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::pg_catalog.text, ', ' ORDER BY p.proname, p.oid)
+            FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
+            WHERE {which}
+            AND EXISTS (SELECT FROM pg_catalog.aclexplode(
+                    coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) a
+                WHERE a.grantee = r.oid OR a.grantee = 0 AND r.is_own)
+            AND EXISTS (SELECT FROM role u
+                WHERE pg_catalog.has_schema_privilege(u.oid, p.pronamespace, 'USAGE')))"
+    )
+}
+
 /// Asks who the account is and what it may do.
 pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sqlx::Error> {
     let time_outs = TimeOuts::DEFAULTS;
+    let dblink = functions("p.proname >= 'dblink' AND p.proname < 'dblinl'");
+    let untrusted = functions("NOT l.lanpltrusted AND l.lanname NOT IN ('internal', 'c')");
     let sql = format!(
-        "SELECT pg_catalog.current_setting('server_version'), current_user::pg_catalog.text,
-            pg_catalog.pg_is_in_recovery(),
-            pg_catalog.current_setting('max_prepared_transactions') <> '0',
-            r.rolsuper, r.rolreplication,
-            (SELECT pg_catalog.string_agg(rolname, ', ' ORDER BY rolname) FROM pg_catalog.pg_roles
-                WHERE rolname IN ({DANGEROUS_ROLES})
-                AND pg_catalog.pg_has_role(current_user, oid, 'MEMBER')),
-            (SELECT pg_catalog.string_agg(DISTINCT p.oid::pg_catalog.regprocedure::pg_catalog.text, ', ')
-                FROM pg_catalog.pg_proc p
-                WHERE p.proname >= 'dblink' AND p.proname < 'dblinl'
-                AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
-                AND pg_catalog.has_schema_privilege(p.pronamespace, 'USAGE')),
-            (SELECT pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::pg_catalog.text, ', ')
-                FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
-                WHERE NOT l.lanpltrusted AND l.lanname NOT IN ('internal', 'c')
-                AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')
-                AND pg_catalog.has_schema_privilege(p.pronamespace, 'USAGE')),
+        "WITH RECURSIVE {ROLES}
+        SELECT r.is_own, r.rolname::pg_catalog.text, r.rolsuper, r.rolreplication, r.rolbypassrls,
+            {dblink},
+            {untrusted},
             (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(srvname), ', ' ORDER BY srvname)
                 FROM pg_catalog.pg_foreign_server f
-                WHERE pg_catalog.has_server_privilege(f.oid, 'USAGE')),
-            (SELECT pg_catalog.count(*) FROM pg_catalog.pg_class
-                WHERE relkind IN ('r', 'p') AND relowner = r.oid),
-            (SELECT pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::pg_catalog.text, ', ' ORDER BY p.proname, p.oid)
-                FROM pg_catalog.pg_proc p
-                WHERE p.proname IN ({EFFECTS}) AND p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
-                AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE')),
-            pg_catalog.quote_ident(pg_catalog.current_database()), pg_catalog.pg_backend_pid(),
+                WHERE EXISTS (SELECT FROM pg_catalog.aclexplode(
+                        coalesce(f.srvacl, pg_catalog.acldefault('S', f.srvowner))) a
+                    WHERE a.grantee = r.oid OR a.grantee = 0 AND r.is_own)),
+            EXISTS (SELECT FROM pg_catalog.pg_class c
+                WHERE c.relkind IN ('r', 'p') AND c.relowner = r.oid),
+            EXISTS (SELECT FROM pg_catalog.pg_class c, pg_catalog.aclexplode(
+                    coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner))) a
+                WHERE c.relkind IN ('r', 'p', 'v', 'f')
+                AND c.relnamespace <> 'pg_catalog'::pg_catalog.regnamespace
+                AND (a.grantee = r.oid OR a.grantee = 0 AND r.is_own)
+                AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE')),
+            (SELECT pg_catalog.string_agg(pg_catalog.format('REVOKE %I FROM %I%s;', d.rolname, me.rolname,
+                    -- A grant of another role than the first superuser is only found by its name.
+                    CASE WHEN m.grantor <> 10
+                        AND pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 160000
+                        THEN pg_catalog.format(' GRANTED BY %I', pg_catalog.pg_get_userbyid(m.grantor)) END),
+                    E'\\n' ORDER BY d.rolname, m.grantor)
+                FROM me JOIN pg_catalog.pg_auth_members m ON m.member = me.oid
+                JOIN role d ON d.oid = m.roleid JOIN leads l ON l.first = d.oid
+                WHERE l.last = r.oid),
+            pg_catalog.current_setting('server_version'), pg_catalog.pg_is_in_recovery(),
+            pg_catalog.current_setting('max_prepared_transactions') <> '0',
+            pg_catalog.pg_backend_pid(),
             pg_catalog.current_setting('{DIRECT}', true) IS NOT DISTINCT FROM 'on',
             pg_catalog.current_setting('server_version_num')::pg_catalog.int4 >= 140000
                 AND pg_catalog.version() LIKE '%linux%',
-            pg_catalog.quote_ident(current_user),
-            EXISTS (SELECT FROM pg_catalog.pg_class c
-                WHERE c.relkind IN ('r', 'p', 'v', 'f')
-                AND c.relnamespace <> 'pg_catalog'::pg_catalog.regnamespace
-                AND pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE')),
-            ({time_outs})
-        FROM pg_catalog.pg_roles r WHERE r.rolname = current_user"
+            ({time_outs}),
+            pg_catalog.quote_ident(r.rolname), pg_catalog.quote_ident(pg_catalog.current_database()),
+            (SELECT pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::pg_catalog.text, ', ' ORDER BY p.proname, p.oid)
+                FROM pg_catalog.pg_proc p
+                WHERE p.proname IN ({EFFECTS}) AND p.pronamespace = 'pg_catalog'::pg_catalog.regnamespace
+                AND pg_catalog.has_function_privilege(p.oid, 'EXECUTE'))
+        FROM role r ORDER BY r.is_own DESC, r.rolname"
     );
-    let row = sqlx::raw_sql(AssertSqlSafe(sql))
-        .fetch_one(connection)
+    let rows = sqlx::raw_sql(AssertSqlSafe(sql))
+        .fetch_all(connection)
         .await?;
+    let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
+    let roles = rows.iter().map(role).collect::<Result<Vec<Role>, _>>()?;
     let user: String = row.try_get(1)?;
-    let database: String = row.try_get(12)?;
-    let role: String = row.try_get(16)?;
-    let revoke =
-        |functions: &str| format!("REVOKE EXECUTE ON FUNCTION {functions} FROM PUBLIC, {role};");
-    let text = |index: usize| row.try_get::<Option<String>, _>(index);
-    let danger = |problem: String, mend: String| Finding {
-        severity: Severity::Refused,
-        problem,
-        mend,
+    let time_outs = row.try_get::<Option<String>, _>(17)?.unwrap_or_default();
+    let audited = Audited {
+        user: &user,
+        quoted: row.try_get(18)?,
+        database: row.try_get(19)?,
+        effects: row.try_get(20)?,
+        roles: &roles,
     };
-    let warning = |problem: String, mend: String| Finding {
-        severity: Severity::Warning,
-        problem,
-        mend,
+    let dangers = audited.dangers();
+    let warnings = match dangers.first() {
+        None => audited.warnings(),
+        Some(_) => Vec::new(),
     };
-
-    let mut dangers = Vec::new();
-    if row.try_get(4)? {
-        dangers.push(danger(
-            format!("the account `{user}` is a superuser"),
-            reader(&database, text(11)?.as_deref()),
-        ));
-    } else {
-        if let Some(roles) = text(6)? {
-            dangers.push(danger(
-                format!("the account `{user}` is a member of {roles}: it reaches the server's files or programs"),
-                format!("REVOKE {roles} FROM {role};"),
-            ));
-        }
-        if row.try_get(5)? {
-            dangers.push(danger(
-                format!("the account `{user}` may replicate"),
-                format!("ALTER ROLE {role} NOREPLICATION;"),
-            ));
-        }
-        if let Some(functions) = text(7)? {
-            dangers.push(danger(
-                format!(
-                    "the account `{user}` may call dblink, which writes wherever it can log in"
-                ),
-                revoke(&functions),
-            ));
-        }
-        if let Some(functions) = text(8)? {
-            dangers.push(danger(
-                format!("the account `{user}` may call functions in an untrusted language, which reach the host"),
-                revoke(&functions),
-            ));
-        }
-        // Reading a foreign table needs no such right; it is for making new ways out.
-        if let Some(servers) = text(9)? {
-            dangers.push(danger(
-                format!("the account `{user}` may use the foreign servers {servers}, which reach other databases"),
-                format!("REVOKE USAGE ON FOREIGN SERVER {servers} FROM PUBLIC, {role};"),
-            ));
-        }
-    }
-
-    let mut warnings = Vec::new();
-    if dangers.is_empty() {
-        if row.try_get::<i64, _>(10)? > 0 {
-            warnings.push(warning(
-                format!("the account `{user}` owns tables"),
-                "ALTER TABLE … OWNER TO another role: a reader owns nothing".to_owned(),
-            ));
-        } else if row.try_get(17)? {
-            warnings.push(warning(
-                format!("the account `{user}` may write tables; queries cannot, since they run in READ ONLY transactions"),
-                reader(&database, text(11)?.as_deref()),
-            ));
-        }
-        if let Some(functions) = text(11)? {
-            warnings.push(warning(
-                "every account may call functions whose effect no rollback undoes; queries that name them are refused here, and revoking them shuts the door in the server too".to_owned(),
-                format!("REVOKE EXECUTE ON FUNCTION {functions} FROM PUBLIC;"),
-            ));
-        }
-    }
     Ok(Account {
-        version: row.try_get(0)?,
-        in_recovery: row.try_get(2)?,
-        two_phase: row.try_get(3)?,
-        process: row.try_get(13)?,
-        is_direct: row.try_get(14)?,
-        notices_departure: row.try_get(15)?,
-        time_outs: TimeOuts::of_session(&text(18)?.unwrap_or_default()),
+        version: row.try_get(11)?,
+        in_recovery: row.try_get(12)?,
+        two_phase: row.try_get(13)?,
+        process: row.try_get(14)?,
+        is_direct: row.try_get(15)?,
+        notices_departure: row.try_get(16)?,
+        time_outs: TimeOuts::of_session(&time_outs),
         user,
         dangers,
         warnings,
     })
 }
 
-/// The SQL that makes an account that can only read. `effects` are the functions that every account
-/// may call and no rollback undoes.
-fn reader(database: &str, effects: Option<&str>) -> String {
-    let mut sql = format!(
-        "CREATE ROLE rhizodat_reader LOGIN PASSWORD '…' NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION CONNECTION LIMIT 20;\n\
-         ALTER ROLE rhizodat_reader SET default_transaction_read_only = on;\n\
-         GRANT CONNECT ON DATABASE {database} TO rhizodat_reader;\n\
-         GRANT USAGE ON SCHEMA public TO rhizodat_reader;\n\
-         GRANT SELECT ON ALL TABLES IN SCHEMA public TO rhizodat_reader;\n\
-         ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT SELECT ON TABLES TO rhizodat_reader;\n\
-         REVOKE CREATE ON SCHEMA public FROM PUBLIC;\n\
-         REVOKE TEMPORARY ON DATABASE {database} FROM PUBLIC;"
-    );
-    if let Some(effects) = effects {
-        sql.push_str(&format!(
-            "\nREVOKE EXECUTE ON FUNCTION {effects} FROM PUBLIC;"
-        ));
-    }
-    sql
+fn role(row: &PgRow) -> Result<Role, sqlx::Error> {
+    Ok(Role {
+        is_own: row.try_get(0)?,
+        name: row.try_get(1)?,
+        is_superuser: row.try_get(2)?,
+        replicates: row.try_get(3)?,
+        bypasses_row_security: row.try_get(4)?,
+        dblink: row.try_get(5)?,
+        untrusted: row.try_get(6)?,
+        servers: row.try_get(7)?,
+        owns_tables: row.try_get(8)?,
+        writes_tables: row.try_get(9)?,
+        leave: row.try_get(10)?,
+    })
 }

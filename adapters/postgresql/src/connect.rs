@@ -77,7 +77,7 @@ impl Connector {
         {
             part(connection).await;
             return Err(Error::new(Code::UnsafeRole, danger.problem.clone())
-                .with_hint("`rhizodat-mcp check` prints the SQL that makes a reader"));
+                .with_hint("`rhizodat-mcp check` prints the SQL that mends it"));
         }
         let time_outs = account.time_outs.stricter(self.options.time_outs);
         if !account.is_direct {

@@ -18,6 +18,7 @@ mod options;
 mod params;
 mod pool;
 mod query;
+mod rights;
 mod schema;
 mod server_settings;
 mod session;

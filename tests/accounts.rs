@@ -81,6 +81,43 @@ async fn an_account_that_can_do_more_than_read_is_refused_with_what_mends_it() {
     }
 }
 
+#[tokio::test]
+async fn an_account_that_owns_something_is_served_and_told_of() {
+    for (_, superuser) in postgresql_servers() {
+        let database = Database::create(&superuser).await;
+        let mut admin = database.admin().await;
+        let (name, reader) = (&database.name, format!("{}_reader", database.name));
+        let dsn = database.dsn(&format!("{reader}:x"));
+        let roles = format!(
+            "create role {reader} login password 'x' bypassrls; alter database {name} owner to {reader};
+             create table owned (); alter table owned owner to {reader};
+             create table written (); grant insert on written to pg_database_owner"
+        );
+        run(&mut admin, &roles).await;
+        let found = findings(&dsn).await;
+        for problem in [
+            format!("the account `{reader}` owns tables"),
+            format!("the account `{reader}` reads past the row security of tables"),
+            format!(
+                "the account `{reader}` is a member of `pg_database_owner`, which may write tables; \
+                 queries cannot, since they run in READ ONLY transactions"
+            ),
+        ] {
+            let finding = found.iter().find(|[_, said, _]| *said == problem);
+            let [severity, _, mend] = finding.unwrap_or_else(|| panic!("{problem}: {found:?}"));
+            assert_eq!(severity, "warning", "{problem}");
+            run(&mut admin, mend).await;
+        }
+        assert_eq!(query(&dsn).await, Ok(json!([[1]])));
+        let left = findings(&dsn).await;
+        let is_mended = left
+            .iter()
+            .all(|[_, said, _]| !said.starts_with("the account"));
+        assert!(is_mended, "{left:?}");
+        run(&mut admin, &format!("drop role {reader}")).await;
+    }
+}
+
 /// A role that the account gets into, how, and what is then said of it: `%` stands for the name of
 /// the database, which the roles' names begin with.
 const BECOMES: [(&str, &str, &str); 11] = [

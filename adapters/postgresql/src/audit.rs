@@ -62,44 +62,52 @@ const ROLES: &str = "me AS (
         SELECT m.roleid AS first, m.roleid AS last FROM me JOIN pg_catalog.pg_auth_members m ON m.member = me.oid
         UNION SELECT l.first, m.roleid FROM leads l JOIN pg_catalog.pg_auth_members m ON m.member = l.last)";
 
-/// Functions that a role may call by a grant to itself, or, where it is the account's own, to
-/// everybody: so each right is found once, with the role that it is to be taken from.
+/// Who holds what, by a grant to itself (0 is everybody): so each right is found once, with the role
+/// that it is to be taken from. Each catalogue is gone through once, however many the roles are.
+const GRANTS: &str = "callable AS MATERIALIZED (
+        SELECT p.oid, l.lanname IN ('internal', 'c') OR l.lanpltrusted AS is_trusted,
+            p.proname >= 'dblink' AND p.proname < 'dblinl' AS is_dblink, a.grantee
+        FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang,
+            pg_catalog.aclexplode(coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) a
+        WHERE (p.proname >= 'dblink' AND p.proname < 'dblinl'
+            OR NOT l.lanpltrusted AND l.lanname NOT IN ('internal', 'c'))
+        AND EXISTS (SELECT FROM role u
+            WHERE pg_catalog.has_schema_privilege(u.oid, p.pronamespace, 'USAGE'))),
+    server AS MATERIALIZED (
+        SELECT f.srvname, a.grantee FROM pg_catalog.pg_foreign_server f,
+            pg_catalog.aclexplode(coalesce(f.srvacl, pg_catalog.acldefault('S', f.srvowner))) a),
+    owner AS MATERIALIZED (
+        SELECT DISTINCT relowner FROM pg_catalog.pg_class WHERE relkind IN ('r', 'p', 'f')),
+    writer AS MATERIALIZED (
+        SELECT DISTINCT grantee FROM (
+            SELECT relacl FROM pg_catalog.pg_class
+            WHERE relkind IN ('r', 'p', 'v', 'f') AND relacl IS NOT NULL
+            AND relnamespace <> 'pg_catalog'::pg_catalog.regnamespace GROUP BY relacl) c,
+            pg_catalog.aclexplode(c.relacl)
+        WHERE privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE'))";
+
+/// Functions that a role may call.
 fn functions(which: &str) -> String {
     format!(
-        "(SELECT pg_catalog.string_agg(p.oid::pg_catalog.regprocedure::pg_catalog.text, ', ' ORDER BY p.proname, p.oid)
-            FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_language l ON l.oid = p.prolang
-            WHERE {which}
-            AND EXISTS (SELECT FROM pg_catalog.aclexplode(
-                    coalesce(p.proacl, pg_catalog.acldefault('f', p.proowner))) a
-                WHERE a.grantee = r.oid OR a.grantee = 0 AND r.is_own)
-            AND EXISTS (SELECT FROM role u
-                WHERE pg_catalog.has_schema_privilege(u.oid, p.pronamespace, 'USAGE')))"
+        "(SELECT pg_catalog.string_agg(DISTINCT p.oid::pg_catalog.regprocedure::pg_catalog.text, ', ')
+            FROM callable p WHERE {which} AND (p.grantee = r.oid OR p.grantee = 0 AND r.is_own))"
     )
 }
 
 /// Asks who the account is and what it may do.
 pub(crate) async fn account(connection: &mut PgConnection) -> Result<Account, sqlx::Error> {
     let time_outs = TimeOuts::DEFAULTS;
-    let dblink = functions("p.proname >= 'dblink' AND p.proname < 'dblinl'");
-    let untrusted = functions("NOT l.lanpltrusted AND l.lanname NOT IN ('internal', 'c')");
+    let dblink = functions("p.is_dblink");
+    let untrusted = functions("NOT p.is_trusted");
     let sql = format!(
-        "WITH RECURSIVE {ROLES}
+        "WITH RECURSIVE {ROLES}, {GRANTS}
         SELECT r.is_own, r.rolname::pg_catalog.text, r.rolsuper, r.rolreplication, r.rolbypassrls,
             {dblink},
             {untrusted},
-            (SELECT pg_catalog.string_agg(pg_catalog.quote_ident(srvname), ', ' ORDER BY srvname)
-                FROM pg_catalog.pg_foreign_server f
-                WHERE EXISTS (SELECT FROM pg_catalog.aclexplode(
-                        coalesce(f.srvacl, pg_catalog.acldefault('S', f.srvowner))) a
-                    WHERE a.grantee = r.oid OR a.grantee = 0 AND r.is_own)),
-            EXISTS (SELECT FROM pg_catalog.pg_class c
-                WHERE c.relkind IN ('r', 'p') AND c.relowner = r.oid),
-            EXISTS (SELECT FROM pg_catalog.pg_class c, pg_catalog.aclexplode(
-                    coalesce(c.relacl, pg_catalog.acldefault('r', c.relowner))) a
-                WHERE c.relkind IN ('r', 'p', 'v', 'f')
-                AND c.relnamespace <> 'pg_catalog'::pg_catalog.regnamespace
-                AND (a.grantee = r.oid OR a.grantee = 0 AND r.is_own)
-                AND a.privilege_type IN ('INSERT', 'UPDATE', 'DELETE', 'TRUNCATE')),
+            (SELECT pg_catalog.string_agg(DISTINCT pg_catalog.quote_ident(f.srvname), ', ')
+                FROM server f WHERE f.grantee = r.oid OR f.grantee = 0 AND r.is_own),
+            EXISTS (SELECT FROM owner o WHERE o.relowner = r.oid),
+            EXISTS (SELECT FROM writer w WHERE w.grantee = r.oid OR w.grantee = 0 AND r.is_own),
             (SELECT pg_catalog.string_agg(pg_catalog.format('REVOKE %I FROM %I%s;', d.rolname, me.rolname,
                     -- A grant of another role than the first superuser is only found by its name.
                     CASE WHEN m.grantor <> 10

@@ -177,7 +177,7 @@ impl Audited<'_> {
                 let servers = role.servers.as_deref().unwrap_or_default();
                 format!("REVOKE USAGE ON FOREIGN SERVER {servers} FROM PUBLIC, {account};")
             }
-            Right::Owner => "ALTER TABLE … OWNER TO another role: a reader owns nothing".to_owned(),
+            Right::Owner => self.reassign(),
             Right::PassesRowSecurity => format!("ALTER ROLE {account} NOBYPASSRLS;"),
         }
     }
@@ -194,12 +194,14 @@ impl Audited<'_> {
         }
         if lines.is_empty() {
             // Nobody granted it: whoever owns a database is a member of `pg_database_owner`.
-            let database = &self.database;
-            return format!(
-                "ALTER DATABASE {database} OWNER TO another role: a reader owns nothing"
-            );
+            return self.reassign();
         }
         lines.join("\n")
+    }
+
+    /// The SQL that has whoever runs it own what the account owns.
+    fn reassign(&self) -> String {
+        format!("REASSIGN OWNED BY {} TO CURRENT_USER;", self.quoted)
     }
 
     /// The SQL that makes an account that can only read.

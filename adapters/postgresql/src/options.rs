@@ -335,4 +335,11 @@ mod tests {
             ]
         );
     }
+
+    #[test]
+    fn a_parameter_is_named_once_where_all_are() {
+        let problems = read("postgresql://u@h/d?zzzzzzzzzzzz=1").err().unwrap();
+        let hint = problems[0].hint.as_deref().unwrap();
+        assert_eq!(hint.matches("`hostaddr`").count(), 1, "{hint}");
+    }
 }

@@ -26,7 +26,9 @@ impl<'a> Params<'a> {
 
     /// The value of a parameter that is a secret.
     pub fn secret(&mut self, key: &'static str) -> Option<&'a SecretString> {
-        self.read.push(key);
+        if !self.read.contains(&key) {
+            self.read.push(key);
+        }
         self.given
             .iter()
             .find(|(name, _)| name == key)

@@ -104,7 +104,7 @@ pub(super) const MAX_ROWS: Variable = Variable {
     meaning: "The most rows of one result. A caller can ask for fewer, never for more.",
 };
 
-/// The most bytes of one result.
+/// The most bytes of the data of one result.
 pub(super) const MAX_BYTES: Variable = Variable {
     name: "RHIZODAT_MCP_MAX_BYTES",
     default: "65536",
@@ -113,7 +113,7 @@ pub(super) const MAX_BYTES: Variable = Variable {
         min: KIB,
         max: 64 * MIB,
     },
-    meaning: "The most bytes of one result.",
+    meaning: "The most bytes of the data of one result: its columns and rows, or the tables of `schema`.",
 };
 
 /// The most bytes of one value. Its upper bound is [`MAX_BYTES`] as configured.

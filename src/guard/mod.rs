@@ -1,6 +1,6 @@
 //! What a caller may do, and how much. Decisions alone: nothing here reads, waits or writes.
 
-use store::{Code, Error, and_list};
+use store::{Code, Error};
 
 pub use crate::config::{Permission, Permissions};
 
@@ -22,20 +22,9 @@ impl Guard {
         }
     }
 
-    /// Whether `permission` is given, for the list of tools.
+    /// Whether `permission` is given. A tool that needs another is neither listed nor found.
     pub fn allows(&self, permission: Permission) -> bool {
         self.permissions.allows(permission)
-    }
-
-    /// Refuses a call that needs `permission` where it is not given.
-    pub fn require(&self, permission: Permission) -> Result<(), Error> {
-        if self.allows(permission) {
-            return Ok(());
-        }
-        let message = format!("this deployment does not permit `{}`", permission.name());
-        let permitted: Vec<&str> = self.permissions.iter().map(Permission::name).collect();
-        let hint = format!("it permits {}", and_list(&permitted));
-        Err(Error::new(Code::NotPermitted, message).with_hint(hint))
     }
 
     /// Refuses a statement that is too long.
@@ -84,11 +73,8 @@ mod tests {
         let environment = variables.map(|(name, value)| (name.into(), value.into()));
         let guard = Guard::new(&Config::load(environment, None).unwrap());
 
-        assert_eq!(guard.require(Permission::Schema), Ok(()));
-        let refusal = guard.require(Permission::Read).unwrap_err();
-        assert_eq!(refusal.code, Code::NotPermitted);
-        assert_eq!(refusal.message, "this deployment does not permit `read`");
-        assert_eq!(refusal.hint.as_deref(), Some("it permits `schema`"));
+        assert!(guard.allows(Permission::Schema));
+        assert!(!guard.allows(Permission::Read));
 
         assert_eq!(guard.statement(&"x".repeat(64)), Ok(()));
         let refusal = guard.statement(&"x".repeat(65)).unwrap_err();

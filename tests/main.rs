@@ -38,4 +38,5 @@ mod restarts;
 mod schema;
 mod sqlite_files;
 mod stdio_manners;
+mod stopping;
 mod tool_list;

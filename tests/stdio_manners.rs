@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::backends::variable;
-use crate::harness::postgresql::{Database, text};
 use crate::harness::raw::{Raw, call, initialize};
 use crate::harness::sqlite::File;
 
@@ -179,110 +177,6 @@ async fn many_calls_in_flight_are_each_answered_once() {
         assert!(text.contains(&format!("\n  {id}\n")), "{id}: {text}");
         assert!(answered.insert(id), "{id} was answered twice");
     }
-}
-
-const SLOW: &str = "select count(*) from generate_series(1, 1e10)";
-
-/// Queries of the reader that run, or transactions that are left open.
-const RUNNING: &str = "select count(*) from pg_stat_activity where usename = 'rhizodat_reader' \
-                       and datname = current_database() and state <> 'idle'";
-
-async fn until_running(database: &Database, expected: &str) {
-    let mut admin = database.admin().await;
-    for _ in 0..1000 {
-        if text(&mut admin, RUNNING).await == expected {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("never {expected} queries running");
-}
-
-#[tokio::test]
-async fn a_stop_cancels_what_runs_also_behind_a_pooler() {
-    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
-    let pooler = variable("RHIZODAT_TEST_PGBOUNCER");
-    let (address, _) = pooler.rsplit_once('/').unwrap();
-    let dsn = format!("{address}/{}", database.name);
-    let variables = [
-        ("RHIZODAT_STORE_ERP", dsn.as_str()),
-        ("RHIZODAT_MCP_QUERY_TIMEOUT", "5m"),
-    ];
-    for ending in ["input", "SIGTERM", "SIGINT"] {
-        let mut raw = Raw::initialized(&variables).await;
-        raw.send(&call(1, "query", json!({"store": "erp", "query": SLOW})))
-            .await;
-        until_running(&database, "1").await;
-        let status = raw.end_by(ending).await;
-        assert!(status.success(), "{ending}: {status}");
-        // The server has no way to notice by itself: the pooler is still there.
-        until_running(&database, "0").await;
-    }
-}
-
-#[tokio::test]
-async fn the_end_of_input_cancels_every_query_and_ends_the_server() {
-    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
-    let (dsn, file) = (database.reader(), notes());
-    let other = file.dsn();
-    let variables = [
-        ("RHIZODAT_STORE_ERP", dsn.as_str()),
-        ("RHIZODAT_STORE_NOTES", other.as_str()),
-        ("RHIZODAT_MCP_QUERY_TIMEOUT", "5m"),
-    ];
-    // Killed, it can cancel nothing: the server notices by itself.
-    for ending in ["input", "SIGTERM", "SIGKILL"] {
-        let mut raw = Raw::initialized(&variables).await;
-        let endless = "with recursive n(i) as (select 1 union all select i + 1 from n) select count(*) from n";
-        raw.send(&call(1, "query", json!({"store": "erp", "query": SLOW})))
-            .await;
-        raw.send(&call(
-            2,
-            "query",
-            json!({"store": "notes", "query": endless}),
-        ))
-        .await;
-        until_running(&database, "1").await;
-        let status = raw.end_by(ending).await;
-        assert_eq!(status.success(), ending != "SIGKILL", "{ending}: {status}");
-        until_running(&database, "0").await;
-    }
-}
-
-#[tokio::test]
-async fn a_cancelled_call_stops_its_query_and_no_other() {
-    let database = Database::create(&variable("RHIZODAT_TEST_POSTGRESQL_15")).await;
-    let dsn = database.reader();
-    let variables = [
-        ("RHIZODAT_STORE_ERP", dsn.as_str()),
-        ("RHIZODAT_MCP_QUERY_TIMEOUT", "5m"),
-    ];
-    let mut raw = Raw::initialized(&variables).await;
-    for id in [1, 2] {
-        raw.send(&call(id, "query", json!({"store": "erp", "query": SLOW})))
-            .await;
-    }
-    until_running(&database, "2").await;
-    raw.send(
-        &json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}),
-    )
-    .await;
-    until_running(&database, "1").await;
-    raw.send(&call(
-        3,
-        "query",
-        json!({"store": "erp", "query": "select 3 as three"}),
-    ))
-    .await;
-    loop {
-        let answer = raw.receive().await;
-        if answer["id"] == 3 {
-            assert_eq!(answer["result"]["isError"], false, "{answer}");
-            break;
-        }
-        assert_eq!(answer["id"], 1, "{answer}");
-    }
-    until_running(&database, "1").await;
 }
 
 #[tokio::test]

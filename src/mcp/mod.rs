@@ -7,6 +7,7 @@ mod gateway;
 mod refusals;
 mod reply;
 mod rows;
+mod running;
 mod server;
 mod stdio;
 mod tokens;
@@ -27,8 +28,8 @@ use server::Server;
 use stdio::Lines;
 
 /// How long closing may take, all in all. It takes a few milliseconds where the stores answer; a client
-/// that ends a server waits two seconds for it before it kills.
-const CLOSE: Duration = Duration::from_millis(1800);
+/// that ends a server waits two seconds for it before it kills, and the last answers have had theirs.
+const CLOSE: Duration = Duration::from_millis(1500);
 
 /// Why serving ended other than by its client or a signal.
 #[derive(Debug, thiserror::Error)]

@@ -1,9 +1,7 @@
 //! MCP over standard input and output, one JSON-RPC message a line. Whatever a client writes is
 //! answered as JSON-RPC has it, and the server lives on.
 
-use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -13,12 +11,14 @@ use rmcp::model::{
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::digits;
 use super::refusals::{before_session, error_line, refusal, reserved, say_which_methods};
+use super::running::Running;
 
 /// The longest line that is read. Statements are far shorter; parameters can be long.
 const LONGEST_LINE: usize = 4 * 1024 * 1024;
@@ -29,18 +29,15 @@ const READ_AT_ONCE: usize = 16 * 1024;
 /// How many lines wait to be written before those who send wait too.
 const MOST_UNWRITTEN: usize = 64;
 
-/// How many requests may be without an answer before no more is read: a client that writes and does
-/// not read would else cost memory without end.
-const MOST_RUNNING: usize = 512;
-
-/// How many ids of cancelled requests are remembered.
-const MOST_REMEMBERED: usize = 10_000;
-
 /// The longest id of a request, in bytes.
 const LONGEST_ID: usize = 256;
 
 /// How long closing waits for a client that does not read.
 const LAST_LINES: Duration = Duration::from_millis(200);
+
+/// How long calls may run on when the input has ended: those of a client that writes to a pipe and
+/// reads what comes. They are answered in time, or cancelled; the server is to be gone within a second.
+const LAST_ANSWERS: Duration = Duration::from_millis(300);
 
 /// A transport over a reader and a writer of lines.
 pub(super) struct Lines<R> {
@@ -58,7 +55,9 @@ pub(super) struct Lines<R> {
     running: Running,
     /// An error to be sent before more is read. Kept until it is, since reading can be interrupted.
     refusal: Option<Vec<u8>>,
-    /// Cancelled when the input ends or nobody reads: a client that is gone waits for no answer.
+    /// When those that run are cancelled, since the input has ended.
+    last: Option<Instant>,
+    /// Cancelled when the input has ended or nobody reads: a client that is gone waits for no answer.
     ended: CancellationToken,
 }
 
@@ -94,64 +93,13 @@ fn begins_session(request: &ClientRequest) -> bool {
     }
 }
 
-/// The requests that have no answer yet, by their ids.
-#[derive(Debug, Clone, Default)]
-struct Running {
-    ids: Arc<Mutex<Ids>>,
-    /// Told when one has ended.
-    ended: Arc<Notify>,
-}
-
-#[derive(Debug, Default)]
-struct Ids {
-    running: HashSet<RequestId>,
-    /// Cancelled ones, which get no answer. Their ids stay taken, for the protocol has no id used
-    /// twice in a session; as many of them as a client has a use for.
-    cancelled: HashSet<RequestId>,
-}
-
-impl Running {
-    /// Notes a request; false where one of this id is still being answered.
-    fn begin(&self, id: &RequestId) -> bool {
-        let mut ids = self.ids();
-        !ids.cancelled.contains(id) && ids.running.insert(id.clone())
-    }
-
-    fn cancel(&self, id: &RequestId) {
-        let mut ids = self.ids();
-        if let Some(id) = ids.running.take(id) {
-            if ids.cancelled.len() >= MOST_REMEMBERED {
-                ids.cancelled.clear();
-            }
-            ids.cancelled.insert(id);
-        }
-        self.ended.notify_one();
-    }
-
-    fn end(&self, id: &RequestId) {
-        self.ids().running.remove(id);
-        self.ended.notify_one();
-    }
-
-    /// Waits until one more may run. Cancel-safe.
-    async fn room(&self) {
-        while self.ids().running.len() >= MOST_RUNNING {
-            self.ended.notified().await;
-        }
-    }
-
-    fn ids(&self) -> std::sync::MutexGuard<'_, Ids> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// Whether an id is longer than any client has a use for.
 fn is_long(id: &RequestId) -> bool {
     matches!(id, RequestId::String(text) if text.len() > LONGEST_ID)
 }
 
 impl<R> Lines<R> {
-    /// Lines of `reader` and to `writer`. `ended` is cancelled when the input ends.
+    /// Lines of `reader` and to `writer`. `ended` is cancelled when the input has ended.
     pub(super) fn new<W: AsyncWrite + Send + Unpin + 'static>(
         reader: R,
         writer: W,
@@ -168,6 +116,7 @@ impl<R> Lines<R> {
             opened: Opened::NotYet,
             running: Running::default(),
             refusal: None,
+            last: None,
             ended,
         }
     }
@@ -238,8 +187,7 @@ impl<R> Lines<R> {
                         message,
                     ));
                 }
-                if !self.running.begin(&request.id) {
-                    let message = "a request of this `id` is still being answered";
+                if let Err(message) = self.running.begin(&request.id) {
                     let id = Some(request.id.clone());
                     return Understood::Refused(error_line(
                         id,
@@ -350,11 +298,16 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
                     self.refusal = Some(error_line(None, ErrorCode::INVALID_REQUEST, &message));
                 }
                 None => {
+                    if let Some(last) = self.last {
+                        // Answers are sent meanwhile: this is interrupted for each, and begun again.
+                        _ = timeout_at(last, self.running.none()).await;
+                        return None;
+                    }
                     self.running.room().await;
                     self.unread.reserve(READ_AT_ONCE);
                     // Cancel-safe: interrupted, nothing was read.
                     match self.reader.read_buf(&mut self.unread).await {
-                        Ok(0) => return None,
+                        Ok(0) => self.last = Some(Instant::now() + LAST_ANSWERS),
                         Ok(_) => {}
                         Err(error) => {
                             tracing::warn!(%error, "standard input failed");
